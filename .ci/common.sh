@@ -3,7 +3,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # A build from nothing gains nothing from incremental compilation.
 [[ -d target/debug ]] || export CARGO_INCREMENTAL=0
-package=python/uncork-experiment
+package=python/uncork
 python=target/python
 
 # Runs a command, after a line with the seconds since the script began; then prints what the command took.

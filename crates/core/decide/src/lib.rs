@@ -1,6 +1,6 @@
 //! From estimates to a decision. Pure functions of plain numbers.
 //!
-//! The rules are those of the Python package `uncork_experiment.experiment.decide`. `conformance/decisions.json` holds both to them, and
+//! The rules are those of the Python package `uncork.experiment.decide`. `conformance/decisions.json` holds both to them, and
 //! `conformance/README.md` lists them. `host prove` decides by [`decide`]; comparisons of the laboratory take the state of an
 //! effect from [`interval_state`].
 #![forbid(unsafe_code)]

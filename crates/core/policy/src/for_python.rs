@@ -21,7 +21,7 @@ fn limits_and_names_of_the_python_package_are_current() {
         "quic": Algorithm::ALL.map(Algorithm::name),
     });
     shared.sort_all_objects();
-    let file = "python/uncork-experiment/src/uncork_experiment/measure/policy.json";
+    let file = "python/uncork/src/uncork/measure/policy.json";
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..").join(file);
     uncork_testkit::assert_snapshot(&file, &format!("{shared:#}\n"));
 }

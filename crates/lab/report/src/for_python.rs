@@ -11,7 +11,7 @@ use crate::svg::{COLOURS, DASHES, diverging};
 const COMMAND: &str = "UPDATE_DOCS=1 cargo test -p uncork-report --lib for_python";
 
 fn assert_written(name: &str, text: &str) {
-    let folder = "python/uncork-experiment/src/uncork_experiment/experiment/report";
+    let folder = "python/uncork/src/uncork/experiment/report";
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
     assert_snapshot(&root.join(folder).join(name), text);
 }

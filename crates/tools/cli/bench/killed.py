@@ -180,7 +180,7 @@ def move(world: World, _out: Path):
 def imported(world: World, out: Path):
     log = world.root / "a.log"
     log.write_text("".join(LINE % number for number in range(LINES)))
-    line = ["uncork-experiment", "import", str(log), "--mapping", "nginx", "-o", str(out)]
+    line = [str(world.uncork), "experiment", "import", str(log), "--mapping", "nginx", "-o", str(out)]
 
     def after(was_killed: bool) -> None:
         rows = readable(out) if out.exists() else 0
@@ -221,7 +221,7 @@ def main() -> int:
     if INSIDE not in os.environ:
         os.environ[INSIDE] = "1"
         os.execvp("unshare", ["unshare", "--net", "--mount", "--propagation", "private", sys.executable, *sys.argv])
-    courses = [prove, watch, record, move] + [imported] * (shutil.which("uncork-experiment") is not None)
+    courses = [prove, watch, record, move] + [imported] * (shutil.which("uncork-python") is not None)
     if options.only:
         courses = [it for it in courses if it.__name__ in options.only.split(",")]
     counts: Counter[tuple[str, str]] = Counter()

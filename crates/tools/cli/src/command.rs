@@ -74,17 +74,17 @@ pub(crate) enum Command {
     Steer(SteerArgs),
     #[cfg(target_os = "linux")]
     Status(StatusArgs),
-    /// Design and analyse experiments: did it help, for whom? (Python package uncork-experiment)
+    /// Design and analyse experiments: did it help, for whom? (Python)
     #[command(disable_help_flag = true)]
     Experiment {
-        /// Arguments of uncork-experiment
+        /// Arguments: see uncork experiment --help
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
         arguments: Vec<OsString>,
     },
-    /// Learn which controller for which network, from experiments (Python program uncork-learn)
+    /// Learn which controller for which network, from experiments (Python)
     #[command(disable_help_flag = true)]
     Learn {
-        /// Arguments of uncork-learn
+        /// Arguments: see uncork learn --help
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
         arguments: Vec<OsString>,
     },

@@ -85,10 +85,8 @@ fn run() -> Result<(), Failure> {
         (Some(Command::Status(args)), _) => status::run(&args),
         (Some(Command::Policy(args)), _) => policy::run(&args),
         (Some(Command::Serve(args)), Some((_, matches))) => serve::run(&args, matches),
-        (Some(Command::Experiment { arguments }), _) => {
-            external::run("uncork-experiment", &arguments)
-        }
-        (Some(Command::Learn { arguments }), _) => external::run("uncork-learn", &arguments),
+        (Some(Command::Experiment { arguments }), _) => external::run("experiment", &arguments),
+        (Some(Command::Learn { arguments }), _) => external::run("learn", &arguments),
         (Some(Command::Completions { shell }), _) => manual::completions(shell),
         (Some(Command::Man { command }), _) => manual::man(&command),
         _ => stdout::write(definition().render_help().to_string().as_bytes()),

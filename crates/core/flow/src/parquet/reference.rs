@@ -157,6 +157,6 @@ fn columns_and_the_size_of_large_objects_of_the_python_package_are_current() {
     let text = format!(
         "{{\"written_by\": \"{COMMAND}\", \"large_bytes\": {LARGE_BYTES}, \"columns\": [\n{rows}\n]}}\n"
     );
-    let file = "python/uncork-experiment/src/uncork_experiment/measure/columns.json";
+    let file = "python/uncork/src/uncork/measure/columns.json";
     assert_snapshot(&repository(file), &text);
 }

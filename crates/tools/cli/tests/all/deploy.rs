@@ -197,6 +197,7 @@ fn units() -> Scratch {
         "uncork-routes.timer",
     ] {
         let text = text(&format!("systemd/{unit}")).replace("/usr/bin/uncork", this);
+        let text = text.replace("/opt/uncork/bin/uncork", this);
         fs::write(scratch.path(unit), text).unwrap();
     }
     fs::write(scratch.path("host.toml"), "algorithm = \"reno\"\npersist = true\n").unwrap();

@@ -1,0 +1,32 @@
+"""Congestion control that you can choose, prove and ship.
+
+`Experiment` analyses records of an experiment. `find_bin` names the program. Wrong input raises `InputError`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from uncork.experiments import Experiment, Report
+    from uncork.measure.errors import InputError
+    from uncork.program import find_bin
+
+__all__ = ["Experiment", "InputError", "Report", "__version__", "find_bin"]
+
+__version__ = "0.1.0"
+
+_MODULES = {
+    "Experiment": "uncork.experiments",
+    "InputError": "uncork.measure.errors",
+    "Report": "uncork.experiments",
+    "find_bin": "uncork.program",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Imports what is asked for: the engines take a second."""
+    if name in _MODULES:
+        return getattr(importlib.import_module(_MODULES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,401 @@
+"""`analyze` and `demo`: from records to scorecard, result document and page."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import tempfile
+import time
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+
+from uncork.experiment import demo, health, measures, terminal, words
+from uncork.experiment.commands.common import (
+    Progress,
+    Records,
+    add_output,
+    add_reading,
+    instant,
+    names,
+    read_records,
+    selected,
+    share,
+    show,
+)
+from uncork.experiment.document import document, to_json
+from uncork.experiment.intime import read_calendar
+from uncork.experiment.report import page
+from uncork.experiment.result import Analysis, Finding, Verdict
+from uncork.experiment.rows import Settings
+from uncork.experiment.run import Request, run
+from uncork.experiment.verdict import HARM, decide
+from uncork.measure import console
+from uncork.measure.errors import InputError
+from uncork.measure.files import write
+from uncork.measure.keys import has_key, key_column
+from uncork.measure.reduce import ReducePlan, sql
+from uncork.measure.stats import sequential
+
+DEFAULT_KEYS = ("region", "asn", "size_class")
+DIALECTS = (
+    "duckdb",
+    "pyspark",
+    "databricks",
+    "clickhouse",
+    "trino",
+    "athena",
+    "bigquery",
+    "snowflake",
+    "postgres",
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """An analysis with its verdict and document."""
+
+    analysis: Analysis
+    verdict: Verdict
+    text: str
+
+
+def add_analyze(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "paths",
+        nargs="*",
+        metavar="PATH",
+        type=Path,
+        help="records: Parquet, JSON lines, logs, or directories",
+    )
+    parser.add_argument(
+        "--by",
+        metavar="KEYS",
+        help="decide by these, most important first: region, country, asn, size_class, "
+        "protocol, host, listener ... or any column [default: region,asn,size_class]",
+    )
+    add_comparison(parser)
+    add_rules(parser)
+    add_reading(parser)
+    add_output(parser, "experiment", "result.json and report.html")
+    following = parser.add_argument_group("records that grow")
+    following.add_argument(
+        "--follow",
+        action="store_true",
+        help="analyse again as records arrive; stop when a guardrail breaks, or at a look of --look-at",
+    )
+    following.add_argument(
+        "--look-at",
+        metavar="TIME,...",
+        help="planned looks, evenly spaced: --follow ends at the first that has a verdict, at the latest at "
+        "the last",
+    )
+    following.add_argument(
+        "--every", default=30.0, type=float, metavar="SECONDS", help="look this often [default: 30]"
+    )
+    following.add_argument("--rounds", type=int, metavar="N", help="end after N analyses [default: go on]")
+    parser.add_argument(
+        "--show-sql",
+        metavar="DIALECT",
+        choices=DIALECTS,
+        help="print the queries for your own engine, and end: " + ", ".join(DIALECTS),
+    )
+
+
+def add_comparison(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("what is compared")
+    group.add_argument(
+        "--control", metavar="ARM", help="the arm to compare with [default: control, or the one with CUBIC]"
+    )
+    group.add_argument("--treated", metavar="ARM", help="the other arm [default: the only other one]")
+    group.add_argument("--experiment", metavar="NAME", help="where records have several")
+    group.add_argument(
+        "--share",
+        metavar="SHARE",
+        help="planned share of treated units, of both arms [default: arm_propensity, else equal arms]",
+    )
+    group.add_argument(
+        "--arm", default="arm", metavar="COLUMN", help="column of the arms; cc where no policy assigned any"
+    )
+    group.add_argument(
+        "--calendar", type=Path, metavar="FILE", help="schedule.csv of a switchback, paired links or steps"
+    )
+    group.add_argument(
+        "--place",
+        default="listener",
+        metavar="KEY",
+        help="what the calendar calls a place [default: listener]",
+    )
+    group.add_argument(
+        "--since", metavar="TIME", help="from this time on, such as 2026-11-02 or 2026-11-02T18:00Z"
+    )
+    group.add_argument("--until", metavar="TIME", help="before this time")
+    group.add_argument(
+        "--scope", choices=("response", "connection"), default="response", help=argparse.SUPPRESS
+    )
+
+
+def add_rules(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("rules, to be declared before the data is looked at")
+    group.add_argument("--primary", metavar="METRIC:STATISTIC", help="what decides [default: throughput:p50]")
+    group.add_argument(
+        "--guardrail",
+        action="append",
+        metavar="METRIC[:STATISTIC]=LIMIT",
+        help="how much worse something may "
+        "get: retransmitted=2pp, first_byte:p90=10%%; may be repeated, and replaces the default ones",
+    )
+    group.add_argument(
+        "--worth", default="1%", metavar="SHARE", help="least gain that is worth a change [default: 1%%]"
+    )
+    group.add_argument(
+        "--detect", default="5%", metavar="SHARE", help="change that must not be missed [default: 5%%]"
+    )
+    group.add_argument(
+        "--look", metavar="K/N", help="this is look K of N planned ones: O'Brien-Fleming boundaries"
+    )
+    group.add_argument(
+        "--no-past", action="store_true", help="do not adjust by the time before the switch (CUPED)"
+    )
+
+
+def add_demo(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--seed", type=int, default=1, help="of the made-up records [default: 1]")
+    parser.add_argument(
+        "--scale", type=float, default=1.0, help="more or fewer clients; 1 is about 330,000 records"
+    )
+    parser.add_argument("--records", type=Path, metavar="DIR", help="keep the made-up records in DIR")
+    add_output(parser, "experiment", "result.json and report.html")
+
+
+def settings_of(arguments: argparse.Namespace, keys: tuple[str, ...]) -> Settings:
+    guards = tuple(measures.parse_limit(text) for text in arguments.guardrail or ())
+    return Settings(
+        keys=keys,
+        primary=measures.parse(arguments.primary, "--primary") if arguments.primary else None,
+        guardrails=guards or (*measures.GUARDRAILS, *measures.own_guardrails()),
+        worth=share(arguments.worth, "--worth"),
+        detect=share(arguments.detect, "--detect"),
+        look=_look(arguments.look),
+    )
+
+
+def _look(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    found = re.fullmatch(r"(\d+)/(\d+)", text)
+    if not found or not 1 <= int(found[1]) <= int(found[2]):
+        raise InputError(f"--look {text}", "not a look", "write K/N with K from 1 to N, such as 2/4")
+    return int(found[1]), int(found[2])
+
+
+def keys_of(text: str | None, columns: set[str]) -> tuple[str, ...]:
+    """The keys that were asked for, or the usual ones that the records have."""
+    if text is not None:
+        keys = names(text)
+        for key in keys:
+            key_column(key, columns)
+        return keys
+    return tuple(key for key in DEFAULT_KEYS if has_key(key, columns))
+
+
+def request_of(arguments: argparse.Namespace, settings: Settings) -> Request:
+    return Request(
+        settings=settings,
+        control=arguments.control,
+        treated=arguments.treated,
+        arm=arguments.arm,
+        experiment=arguments.experiment,
+        since=instant(arguments.since, "--since"),
+        until=instant(arguments.until, "--until"),
+        past=not arguments.no_past,
+        scope=arguments.scope,
+        calendar=read_calendar(arguments.calendar) if arguments.calendar else None,
+        place=arguments.place,
+        share=share(arguments.share, "--share") if arguments.share else None,
+    )
+
+
+def run_analyze(arguments: argparse.Namespace, command: str) -> int:
+    if arguments.show_sql:
+        return _show_sql(arguments)
+    if arguments.follow:
+        return follow(arguments, command)
+    if arguments.look_at:
+        raise InputError("--look-at", "planned looks need --follow", "add it, or name this look: --look K/N")
+    progress = Progress()
+    records = read_records(arguments, progress)
+    keys = () if arguments.calendar else keys_of(arguments.by, set(records.table.columns))
+    settings = settings_of(arguments, keys)
+    outcome = analysed(records, request_of(arguments, settings), command, progress)
+    return finish(outcome, arguments, command)
+
+
+def run_demo(arguments: argparse.Namespace, command: str) -> int:
+    progress = Progress()
+    with tempfile.TemporaryDirectory(prefix="uncork-") as temporary:
+        progress("making records up")
+        path = demo.write(arguments.records or Path(temporary), arguments.seed, arguments.scale)
+        parser = argparse.ArgumentParser()
+        add_analyze(parser)
+        options = parser.parse_args([str(path)])
+        records = read_records(options, progress)
+        settings = settings_of(options, keys_of(None, set(records.table.columns)))
+        request = Request(settings=settings, made_up=True)
+        outcome = analysed(records, request, command, progress)
+    finish(outcome, arguments, command)
+    return 0  # Harm in an example does not call for action.
+
+
+def analysed(records: Records, request: Request, command: str, progress: Progress) -> Outcome:
+    now = time.time_ns()
+
+    def checks(plan: ReducePlan) -> tuple[Finding, ...]:
+        return health.check(records.table, plan, records.run, now, records.unit_columns)
+
+    analysis = run(
+        records.table, request, query=records.run, progress=progress, health=checks, rejected=records.rejected
+    )
+    verdict = decide(analysis, request.settings)
+    progress.done()
+    return Outcome(analysis, verdict, to_json(document(analysis, verdict, command)))
+
+
+def finish(outcome: Outcome, arguments: argparse.Namespace, command: str) -> int:
+    """Stdout, files and the exit status: what cannot be kept has been seen, and the other way round."""
+    try:
+        if arguments.format == "json":
+            console.data(outcome.text)
+        else:
+            width = shutil.get_terminal_size((100, 24)).columns
+            console.text(terminal.scorecard(outcome.analysis, outcome.verdict, width))
+    finally:
+        report = save(outcome, arguments.output, command)
+    console.note(f"report: {report}")
+    if arguments.open:
+        show(report)
+    return outcome.verdict.exit_status
+
+
+def save(outcome: Outcome, directory: Path, command: str) -> Path:
+    report = directory / "report.html"
+    write(directory / "result.json", outcome.text)
+    write(report, page(outcome.analysis, outcome.verdict, command))
+    return report
+
+
+def _show_sql(arguments: argparse.Namespace) -> int:
+    keys = names(arguments.by or ",".join(DEFAULT_KEYS))
+    since, until = instant(arguments.since, "--since"), instant(arguments.until, "--until")
+    plan = ReducePlan(
+        control=arguments.control or "control",
+        arm=arguments.arm,
+        experiment=arguments.experiment,
+        by=keys,
+        window=(since, until),
+        scope=arguments.scope,
+    )
+    among = partial(selected, where=arguments.where, exclude=arguments.exclude, run=None)
+    console.data(sql(plan, arguments.show_sql, among=among))
+    return 0
+
+
+def follow(arguments: argparse.Namespace, command: str) -> int:
+    """Analyses again whenever files have changed, and at the planned looks. The bounds of what it prints hold
+    at every look. Records that cannot be analysed yet are waited for; in the last round they are an error.
+    """
+    looks = _planned(arguments)
+    seen: object = None
+    rounds, taken, status, wait = 0, 0, 0, 0.0
+    while arguments.rounds is None or rounds < arguments.rounds:
+        time.sleep(wait)
+        due = sum(look <= time.time_ns() for look in looks)
+        wait = _until_next(looks[due:], arguments.every)
+        state = _state(arguments.paths)
+        if state == seen and due == taken:
+            continue
+        seen = state
+        rounds += 1
+        stamp = datetime.now(UTC).strftime("%H:%M:%SZ")
+        try:
+            records = read_records(arguments, Progress(is_terminal=False))
+            settings = settings_of(arguments, keys_of(arguments.by, set(records.table.columns)))
+            if due > taken:
+                settings = replace(settings, look=(due, len(looks)))
+            elif settings.look is None:
+                settings = replace(settings, is_watched=True)
+            outcome = analysed(records, request_of(arguments, settings), command, Progress())
+        except InputError as error:
+            if rounds == arguments.rounds or not console.line(f"{stamp}  waiting: {error}"):
+                raise
+            continue
+        is_read = console.line(f"{stamp}  {_line(outcome)}")
+        report = save(outcome, arguments.output, command)
+        status = outcome.verdict.exit_status
+        if not is_read:
+            return status
+        if status == HARM or (due > taken and _is_reached(outcome, settings)):
+            console.line(f"{outcome.verdict.sentence}\nreport: {report}")
+            return status
+        taken = due
+    return status
+
+
+def _planned(arguments: argparse.Namespace) -> list[int]:
+    """The times of the planned looks, in nanoseconds since 1970."""
+    looks = [found for text in names(arguments.look_at or "") if (found := instant(text, "--look-at"))]
+    if looks and arguments.look:
+        raise InputError("--look-at", "--look names a look as well", "leave one of them out")
+    if any(later <= earlier for earlier, later in pairwise(looks)):
+        raise InputError(f"--look-at {arguments.look_at}", "the times do not rise", "name the earliest first")
+    return looks
+
+
+def _until_next(looks: list[int], every: float) -> float:
+    """How long to wait, in seconds: until the next planned look, if that comes sooner."""
+    return min([every, *(max(0.0, (look - time.time_ns()) / 1e9) for look in looks[:1])])
+
+
+def _is_reached(outcome: Outcome, settings: Settings) -> bool:
+    """Whether a planned look ends the experiment: it is the last one, or its boundary is crossed."""
+    assert settings.look is not None
+    primary = next((row for row in outcome.analysis.scorecard if row.role == "primary"), None)
+    is_crossed = primary is not None and primary.verdict in ("better", "worse")
+    decided = outcome.verdict.decision in ("enable", "enable some", "keep")
+    return settings.look[0] == settings.look[1] or (is_crossed and decided)
+
+
+def _state(paths: list[Path]) -> object:
+    """A value that differs if files have changed."""
+    files = sorted(
+        it for path in paths for it in (path.rglob("*") if path.is_dir() else [path]) if it.is_file()
+    )
+    return [
+        (str(it), it.stat().st_size, it.stat().st_mtime_ns) for it in files if not it.name.startswith(".")
+    ]
+
+
+def _line(outcome: Outcome) -> str:
+    """The state in one line: data, primary measure with an interval that holds at every look, guardrails."""
+    analysis = outcome.analysis
+    row = next((row for row in analysis.scorecard if row.role == "primary"), None)
+    parts = [
+        f"{words.counted(analysis.facts.rows, 'record')}, {words.counted(analysis.facts.total_units, 'unit')}"
+    ]
+    if row is not None and row.effect is not None:
+        low, high = sequential.always_valid(row.effect)
+        parts.append(
+            f"{row.name} {words.change(row.effect.ratio)} ({words.interval(low, high)} at every look)"
+        )
+    elif row is not None:
+        parts.append(f"{row.name}: {row.reason}")
+    states = [guarded.state for guarded in analysis.guardrails]
+    order = ("holds", "likely holds", "open", "likely broken", "broken")
+    counts = [f"{states.count(state)} {state}" for state in order if state in states]
+    parts.append(", ".join(counts))
+    broken = [guarded.row.name for guarded in analysis.guardrails if guarded.state == "broken"]
+    parts[-1] += f": {words.listed(broken)}" if broken else ""
+    return "; ".join(part for part in parts if part)

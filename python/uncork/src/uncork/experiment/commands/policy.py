@@ -1,0 +1,73 @@
+"""`policy`: from a verdict to the policy that rolls it out in steps."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+
+from uncork.experiment.commands.common import share
+from uncork.experiment.commands.design import connection_settings
+from uncork.experiment.policyfile import Arm
+from uncork.experiment.ramp import Ramp, ramp_policy
+from uncork.measure import console
+from uncork.measure.errors import InputError, OutputError
+from uncork.measure.files import read_json, write
+
+
+def add_policy(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("result", type=Path, metavar="RESULT", help="result.json of analyze")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="policy file [default: stdout]")
+    parser.add_argument(
+        "--step",
+        default="1%",
+        metavar="SHARE",
+        help="share of the treated arm: 1%%, 10%%, 50%% [default: 1%%]",
+    )
+    parser.add_argument(
+        "--key", required=True, metavar="HEX", help="32 hexadecimal digits (openssl rand -hex 16)"
+    )
+    parser.add_argument(
+        "--control", metavar="SETTINGS", help="such as quic=cubic,tcp=cubic [default: tcp=CONTROLLER]"
+    )
+    parser.add_argument(
+        "--treated", metavar="SETTINGS", help="such as quic=bbr3,tcp=bbr [default: tcp=CONTROLLER]"
+    )
+    parser.add_argument(
+        "--unit", default="prefix", help="prefix, cookie:NAME or header:NAME [default: prefix]"
+    )
+
+
+def run_policy(arguments: argparse.Namespace, _: str) -> int:
+    result = read_json(arguments.result, "name the result.json of analyze")
+    if not isinstance(result, dict) or "facts" not in result:
+        raise InputError(str(arguments.result), "not a result of analyze", "name the result.json of analyze")
+    facts = result["facts"]
+    arms = [
+        Arm(facts[name], _settings(text, f"--{name}", controller))
+        for name, text, controller in zip(
+            ("control", "treated"), (arguments.control, arguments.treated), facts["controllers"], strict=True
+        )
+    ]
+    step = share(arguments.step, "--step")
+    ramp = Ramp(arms[0], arms[1], arguments.key, step, arguments.unit, arguments.result.name)
+    text = ramp_policy(result, ramp)
+    if arguments.output is None:
+        console.data(text)
+    else:
+        try:
+            write(arguments.output, text)
+        except OutputError:
+            console.data(text)
+            raise
+        console.note(f"policy: {arguments.output}")
+    return 0
+
+
+def _settings(text: str | None, option: str, controller: str) -> Mapping[str, str]:
+    """`quic=bbr3,tcp=bbr` as a mapping; by default the kernel's controller of the records."""
+    if text is None:
+        if not controller:
+            raise InputError(option, "the records do not name the controller", f"write {option} tcp=NAME")
+        return {"tcp": controller}
+    return connection_settings(text, option)

@@ -1,0 +1,241 @@
+"""Small queries about the experiment itself: who ran what when, and which share was planned.
+
+What was planned is recorded or declared; it never follows from the records that it is to check.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import ibis.expr.types as ir
+import pyarrow as pa
+
+from uncork.measure.errors import InputError, available
+from uncork.measure.keys import DAY_NS, HOUR_NS, KEYS, UNKNOWN, date, key_column
+from uncork.measure.reduce import ReducePlan, in_scope
+from uncork.measure.schema import Columns
+
+Run = Callable[[ir.Table], pa.Table]
+Row = dict[str, object]
+Relation = Literal["equal", "different", "unknown"]
+
+LABORATORY: Final = ("sim", "quic-sim", "netns", "bpf")
+"""Engines that repeat runs in each arm: a unit is in each arm by design (docs/reference/results.md)."""
+
+PROPENSITY_STEPS: Final = 10_000
+"""Slots of a policy: propensities are multiples of 0.01 %."""
+
+SAME_SHARE: Final = 0.005
+"""Propensities that differ by less are one step of the share."""
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Rows by hour, arm and controller. They show the arms, the switch and the days."""
+
+    rows: tuple[Row, ...]
+    has_time: bool
+
+    def arms(self) -> list[str]:
+        """All arms, in alphabetical order."""
+        return sorted({str(row["arm"]) for row in self.rows})
+
+    def controller(self, arm: str, since_hour: int | None = None) -> str:
+        """The controller of most of the arm's records."""
+        seen: Counter[str] = Counter()
+        for row in self.rows:
+            if row["arm"] == arm and (since_hour is None or _number(row["hour"]) >= since_hour):
+                seen[str(row["cc"] or "")] += _number(row["n"])
+        return seen.most_common(1)[0][0] if seen else ""
+
+    def experiments(self) -> list[str]:
+        return sorted({str(row["experiment"]) for row in self.rows if row["experiment"]})
+
+    def policies(self) -> tuple[str, ...]:
+        return tuple(sorted({str(row["policy"]) for row in self.rows if row["policy"]}))
+
+    def days(self) -> list[int]:
+        """Days since 1970 in which there are records."""
+        return sorted(
+            {_number(row["hour"]) * HOUR_NS // DAY_NS for row in self.rows if row["hour"] is not None}
+        )
+
+    def switch_hour(self, control: str, treated: str) -> int | None:
+        """The first hour in which the arms' controllers differ, if before it they were known to be the same
+        for a time.
+        """
+        by_hour: dict[int, dict[str, Counter[str]]] = {}
+        for row in self.rows:
+            if row["hour"] is not None:
+                arms = by_hour.setdefault(_number(row["hour"]), {})
+                arms.setdefault(str(row["arm"]), Counter())[str(row["cc"] or "")] += _number(row["n"])
+        is_same_before = False
+        for hour in sorted(by_hour):
+            arms = by_hour[hour]
+            if control not in arms or treated not in arms:
+                continue
+            used = [arms[arm].most_common(1)[0][0] for arm in (control, treated)]
+            relation = controllers_relation(*used)
+            if relation == "different":
+                return hour if is_same_before else None
+            is_same_before = is_same_before or relation == "equal"
+        return None
+
+    def is_laboratory(self) -> bool:
+        """Whether all records are of the laboratory, where arms repeat the same runs."""
+        return {row["engine"] for row in self.rows} <= set(LABORATORY)
+
+    def span(self) -> str:
+        """First and last hour with records, in words; empty without times."""
+        hours = [_number(row["hour"]) for row in self.rows if row["hour"] is not None]
+        if not hours:
+            return ""
+        first, last = (date(hour * HOUR_NS, "%Y-%m-%d %H:00") for hour in (min(hours), max(hours)))
+        return f"{first} to {last} UTC"
+
+    def shares_by_day(self, treated: str) -> dict[int, float]:
+        """The treated arm's recorded propensity on each day since 1970, where all its records have the same.
+
+        Where it differs within a day, its mean moves with the mix of records and is not a step of the design.
+        """
+        days: dict[int, list[tuple[float, float]]] = {}
+        for row in self.rows:
+            if row["hour"] is not None and row["arm"] == treated and row["lowest"] is not None:
+                ends = float(str(row["lowest"])), float(str(row["highest"]))
+                days.setdefault(_number(row["hour"]) * HOUR_NS // DAY_NS, []).append(ends)
+        spans = {day: (min(e[0] for e in ends), max(e[1] for e in ends)) for day, ends in days.items()}
+        return {day: low for day, (low, high) in sorted(spans.items()) if high - low <= SAME_SHARE}
+
+
+def controllers_relation(control: str, treated: str) -> Relation:
+    """Whether two arms run the same controller. One that is unknown (empty) equals no other."""
+    if not control or not treated:
+        return "unknown"
+    return "equal" if control == treated else "different"
+
+
+def is_laboratory_table(columns: Collection[str]) -> bool:
+    """Whether these are the columns of `objects.parquet`, without an engine (docs/reference/results.md)."""
+    objects = {"group", "seed", "flow", "start_ns"}
+    return objects <= set(columns) and not {"engine", "service_start_unix_ns"} & set(columns)
+
+
+@dataclass(frozen=True)
+class UnitCounts:
+    """Units of the two arms. Each unit is counted once."""
+
+    control: Mapping[float | None, int]
+    """Units with records in this arm alone, by their lowest recorded propensity; None: not recorded.
+
+    A unit of an arm that grew was in it all the time with the probability of the smallest share.
+    """
+    treated: Mapping[float | None, int]
+    both: int
+    """Units with records in both arms."""
+
+
+def unit_counts(
+    records: ir.Table, plan: ReducePlan, by: tuple[str, ...], run: Run
+) -> dict[tuple[str, ...], UnitCounts]:
+    """Units of the plan's two arms by the values of `by`; nothing if the records name no unit."""
+    if plan.unit not in records.columns or plan.arms is None:
+        return {}
+    scope = in_scope(records, plan)
+    t, columns = Columns(scope), set(records.columns)
+    keys = {f"key{n}": key_column(name, columns) for n, name in enumerate(by)}
+    arm = t[plan.arm].cast("string")
+    rows = scope.select(
+        **{name: key.value(t) for name, key in keys.items()},
+        unit=scope[plan.unit],
+        is_control=(arm == plan.arms[0]).cast("int64"),
+        is_treated=(arm == plan.arms[1]).cast("int64"),
+        share=(t["arm_propensity"] * PROPENSITY_STEPS).round().cast("int64"),
+    ).filter(lambda r: r.unit.notnull() & ((r.is_control + r.is_treated) > 0))
+    per_unit = rows.group_by([*keys, "unit"]).aggregate(
+        control=rows.is_control.max(), treated=rows.is_treated.max(), share=rows.share.min()
+    )
+    query = per_unit.group_by([*keys, "control", "treated", "share"]).aggregate(n=per_unit.count())
+    found: dict[tuple[str, ...], list[Row]] = {}
+    for row in run(query).to_pylist():
+        value = tuple(UNKNOWN if row[name] is None else key.text(row[name]) for name, key in keys.items())
+        found.setdefault(value, []).append(row)
+    return {value: _unit_counts(rows) for value, rows in sorted(found.items())}
+
+
+def _unit_counts(rows: list[Row]) -> UnitCounts:
+    arms: tuple[Counter[float | None], Counter[float | None]] = (Counter(), Counter())
+    both = 0
+    for row in rows:
+        if row["control"] and row["treated"]:
+            both += _number(row["n"])
+            continue
+        share = None if row["share"] is None else _number(row["share"]) / PROPENSITY_STEPS
+        arms[_number(row["treated"])][share] += _number(row["n"])
+    return UnitCounts(arms[0], arms[1], both)
+
+
+def _number(value: object) -> int:
+    return int(str(value)) if value is not None else 0
+
+
+def traffic(records: ir.Table, run: Run, *, arm: str = "arm", experiment: str | None = None) -> Traffic:
+    """One scan of a few columns. `records` has the canonical columns."""
+    if arm not in records.columns:
+        raise InputError(f"--arm {arm}", f"no column {arm!r}", available(arm, records.columns))
+    table = records.filter(records[arm].notnull())
+    if experiment:
+        table = table.filter(table["arm_experiment"] == experiment)
+    grouped = table.group_by(
+        hour=KEYS["block"].value(table),
+        arm=table[arm].cast("string"),
+        cc=table["cc"],
+        experiment=table["arm_experiment"],
+        policy=table["choice_policy"],
+        engine=table["engine"],
+    ).aggregate(n=table.count(), lowest=table["arm_propensity"].min(), highest=table["arm_propensity"].max())
+    rows = run(grouped).to_pylist()
+    rows.sort(
+        key=lambda row: tuple(
+            str(row[name]) for name in ("hour", "arm", "cc", "experiment", "policy", "engine")
+        )
+    )
+    if not rows:
+        _raise_no_rows(records, run, arm, experiment)
+    return Traffic(tuple(rows), any(row["hour"] is not None for row in rows))
+
+
+def _raise_no_rows(records: ir.Table, run: Run, arm: str, experiment: str | None) -> None:
+    """Which step left nothing: reading, the experiment, or the column of arms."""
+    total = int(run(records.aggregate(n=records.count())).to_pylist()[0]["n"])
+    if not total:
+        raise InputError("records", "there are no rows", "check the files, --where, and what import rejects")
+    if experiment:
+        of = records["arm_experiment"]
+        found = run(records.filter(of.notnull()).select(name=of).distinct())["name"].to_pylist()
+        problem = f"none of {total:,} records is of this experiment"
+        raise InputError(f"--experiment {experiment}", problem, available(experiment, sorted(found)))
+    remedy = "name the column of arms with --arm, such as --arm cc"
+    raise InputError("records", f"none of {total:,} has a value in the column {arm!r}", remedy)
+
+
+def sources(records: ir.Table, run: Run, metrics: Mapping[str, object]) -> dict[str, str]:
+    """The worst source that more than 1 % of the records of each metric have; see `schema.SOURCES`."""
+    from uncork.measure.metrics import METRICS
+    from uncork.measure.schema import SOURCES
+
+    found: dict[str, str] = {}
+    for name in metrics:
+        value = METRICS[name].value(records)
+        rows = records.filter(value.notnull())
+        counted = run(rows.group_by(source=rows["source"]).aggregate(n=rows.count())).to_pylist()
+        everything = sum(_number(row["n"]) for row in counted)
+        some = {
+            str(row["source"]) for row in counted if row["source"] and _number(row["n"]) > 0.01 * everything
+        }
+        worst = [source for source in SOURCES if source in some]
+        if worst:
+            found[name] = worst[-1]
+    return found

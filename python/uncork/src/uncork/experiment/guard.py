@@ -1,0 +1,106 @@
+"""Guardrails: how much worse something got, with a fixed interval and one that holds at every look."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+from uncork.experiment import estimate
+from uncork.experiment.decide.guardrails import MIN_LIMIT
+from uncork.experiment.result import Guarded, Limit, Row
+from uncork.experiment.rows import Settings, limit_words, row_of
+from uncork.measure.cubes import Cube, RatioCube
+from uncork.measure.metrics import METRICS
+from uncork.measure.stats import rare, sequential
+from uncork.measure.stats.effect import Effect
+
+Interval = tuple[float, float]
+
+
+def states(
+    cubes: Mapping[str, Cube], settings: Settings, estimand: str, *, alpha: float | None = None
+) -> tuple[Guarded, ...]:
+    """The guardrails on metrics that the cell has. `alpha`: error rate of the bounds that hold at every look.
+
+    The state is by that interval alone; `decisions.decided` has the whole rule.
+    """
+    rate = 1 - settings.level if alpha is None else alpha
+    return tuple(
+        _state(cubes[limit.measure.metric], limit, settings, estimand, rate)
+        for limit in settings.guardrails
+        if limit.measure.metric in cubes
+    )
+
+
+def _state(cube: Cube, limit: Limit, settings: Settings, estimand: str, alpha: float) -> Guarded:
+    outcome = estimate.outcomes(cube, [limit.measure], level=settings.level, estimand=estimand)[0]
+    row = row_of(limit.measure, outcome, "guardrail", settings)
+    if isinstance(cube, RatioCube) and (limit.points is not None or not isinstance(outcome, Effect)):
+        found = _of_shares(cube, limit, row, settings.level, alpha)
+        if found is not None:
+            return found
+    if not isinstance(outcome, Effect) or limit.points is not None:
+        return Guarded(row, limit_words(limit), "open", None, None, None, limit_amount=_max_harm(limit))
+    better = METRICS[limit.measure.metric].better
+    fixed = _oriented((outcome.ratio_low - 1, outcome.ratio_high - 1), better)
+    low, high = sequential.always_valid(outcome, alpha=alpha)
+    valid = _oriented((low - 1, high - 1), better)
+    harm = _oriented((outcome.ratio - 1, outcome.ratio - 1), better)[0]
+    return _guarded(row, limit, harm, fixed, valid, df=outcome.degrees_of_freedom)
+
+
+def _of_shares(cube: RatioCube, limit: Limit, row: Row, level: float, alpha: float) -> Guarded | None:
+    """By the difference of two shares, or their ratio, where an arm may have few events or none."""
+    found = rare.share_difference(
+        cube.numerator[0],
+        cube.denominator[0],
+        cube.numerator[1],
+        cube.denominator[1],
+        level=level,
+        is_rate=limit.points is None,
+    )
+    if not isinstance(found, rare.ShareDifference):
+        return None
+    row = replace(row, control=found.control, treated=found.treated, reason="")
+    better = METRICS[limit.measure.metric].better
+    if limit.points is not None:
+        harm = _oriented((found.difference, found.difference), better)[0]
+        p = found.p_above(limit.points) if better == "lower" else found.p_below(-limit.points)
+        # Narrowest for harm that matters: twice the limit.
+        valid = found.always_valid(alpha, expected=2 * max(limit.points, MIN_LIMIT))
+        fixed = found.low, found.high
+        return _guarded(row, limit, harm, _oriented(fixed, better), _oriented(valid, better), p=p)
+    if found.control <= 0:
+        return None
+    ratio = found.treated / found.control - 1
+    fixed, valid = found.ratio_interval(level), found.always_valid_ratio(alpha)
+    if not all(math.isfinite(end) for end in (*fixed, *valid)):
+        return None
+    ends = [_oriented((low - 1, high - 1), better) for low, high in (fixed, valid)]
+    return _guarded(row, limit, _oriented((ratio, ratio), better)[0], *ends)
+
+
+def _guarded(
+    row: Row,
+    limit: Limit,
+    harm: float,
+    fixed: Interval,
+    valid: Interval,
+    *,
+    df: float = math.inf,
+    p: float | None = None,
+) -> Guarded:
+    most = _max_harm(limit)
+    state = "broken" if valid[0] > most else "holds" if valid[1] < most else "open"
+    known = None if math.isinf(df) else df
+    return Guarded(row, limit_words(limit), state, harm, *valid, *fixed, most, known, p)
+
+
+def _max_harm(limit: Limit) -> float:
+    return limit.points if limit.points is not None else limit.relative or 0.0
+
+
+def _oriented(ends: Interval, better: str) -> Interval:
+    """How much worse: the ends of a change, in the order of harm."""
+    return ends if better == "lower" else (-ends[1], -ends[0])

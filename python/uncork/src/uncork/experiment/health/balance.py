@@ -1,0 +1,40 @@
+"""Records per unit: do the clients of one arm come more often than those of the other?
+
+Means and quantiles count each unit once, so they are adjusted for it. Shares of all bytes are not.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from uncork.experiment import words
+from uncork.experiment.result import Finding
+from uncork.measure.cubes import PER_CLIENT, Reduced
+from uncork.measure.stats.balance import records_per_unit
+from uncork.measure.stats.effect import Effect
+
+NAME: Final = "records per unit"
+
+
+def check_balance(whole: Reduced, arms: tuple[str, str]) -> Finding:
+    """`whole`: the records of the decision in one cell of everything."""
+    if () not in whole.records or () not in whole.units:
+        return Finding(NAME, "not run", "The records have no units.")
+    effect = records_per_unit(whole.records[()], whole.units[()])
+    if not isinstance(effect, Effect):
+        return Finding(NAME, "not run", f"There are too few units: {effect.reason}.")
+    numbers = {"ratio": effect.ratio, "low": effect.ratio_low, "high": effect.ratio_high}
+    counts = f"{effect.control:.3g} records per unit of {arms[0]} and {effect.treated:.3g} of {arms[1]}"
+    if effect.ratio_low <= 1 <= effect.ratio_high:
+        return Finding(NAME, "ok", f"{counts}: no difference beyond chance.", numbers=numbers)
+    reach = words.interval(effect.ratio_low, effect.ratio_high)
+    is_adjusted = whole.weighting == PER_CLIENT
+    return Finding(
+        NAME,
+        "warning" if is_adjusted else "blocks",
+        f"Records per unit differ between the arms: {counts} ({reach}).",
+        "Means and quantiles count each unit once; shares of all bytes follow the units with more records."
+        if is_adjusted
+        else "Name the unit of each record (--unit-columns), so that each counts once.",
+        numbers,
+    )

@@ -1,0 +1,362 @@
+"""The decision in words. The rules are in `decide`; here is how they are said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from uncork.experiment import measures, words
+from uncork.experiment.decide import Decision
+from uncork.experiment.decisions import aimed, decision_of, first_key, primary_row, two_digits
+from uncork.experiment.result import Analysis, Cell, Guarded, Row, Verdict
+from uncork.experiment.rows import Settings
+from uncork.measure.stats import power
+
+BIASED_SOURCES = ("log_lowat",)
+SOURCES = {
+    "client": "measured by the client",
+    "acked": "acknowledged bytes over busy time",
+    "log_lowat": "server's log with tcp_notsent_lowat",
+    "log": "plain log",
+}
+"""How throughput and completion times were measured, best first."""
+
+HARM, NO_VERDICT = 1, 4
+"""Exit statuses: harm is proven somewhere; the records give no verdict."""
+MAX_NAMES = 5
+"""Of cells in a sentence; the others are counted, and stand in the table."""
+PLAIN_LOG = (
+    "which stops its clock when the last byte is in the send buffer, not at the client. That favours the "
+    "controller with more data in flight: on equal paths, BBR."
+)
+PLAIN_LOG_REMEDY = (
+    "Remedy: analyse what clients measured, or acknowledged bytes over busy time (records of uncork serve or "
+    "uncork host watch; tcpi_bytes_acked and tcpi_busy_time). As a stopgap set tcp_notsent_lowat=16384 for "
+    'both arms and declare source = "log_lowat" in the mapping file.'
+)
+
+
+def decide(analysis: Analysis, settings: Settings) -> Verdict:
+    """The decision by the first key, with proven harm in the cells of all keys."""
+    keys = list(dict.fromkeys(cell.key for cell in analysis.cells)) or [""]
+    found = {key: decision_of(analysis, settings, key) for key in keys}
+    first = found[keys[0]]
+    worse, broken = _harmed(keys, found)
+    sentence, reasons = _sentence(analysis, settings, first, worse, broken)
+    status = HARM if (worse or broken) and first.exit_status == 0 else first.exit_status
+    return Verdict(
+        first.decision,
+        sentence,
+        reasons,
+        first.enable,
+        first.keep,
+        first.wait,
+        status,
+        key=first_key(analysis),
+        worse=tuple(name for _, name in worse),
+        broken=tuple(name for _, name in broken),
+        heterogeneous=first.heterogeneous,
+    )
+
+
+Places = list[tuple[str, str]]
+"""Key and value of cells."""
+
+
+def _harmed(keys: Sequence[str], found: dict[str, Decision]) -> tuple[Places, Places]:
+    """Cells with a proven loss, and with a broken guardrail: those of the first key that has any."""
+    worse = next(([(key, name) for name in found[key].worse] for key in keys if found[key].worse), [])
+    broken = next(([(key, name) for name in found[key].broken] for key in keys if found[key].broken), [])
+    return worse, broken
+
+
+def _sentence(
+    analysis: Analysis, settings: Settings, found: Decision, worse: Places, broken: Places
+) -> tuple[str, tuple[str, ...]]:
+    if found.decision == "blocked":
+        return _blocked(analysis)
+    if found.decision == "refused":
+        row = primary_row(analysis)
+        title = row.title if row else "the primary measure"
+        return f"No verdict: {title} comes from a plain log, {PLAIN_LOG}", (PLAIN_LOG_REMEDY,)
+    if found.decision == "stop":
+        return _stopped(analysis, broken, _losses(analysis, found, worse))
+    if found.decision == "A/A":
+        return _same_controller(analysis), ()
+    primary = primary_row(analysis)
+    if primary is None or primary.effect is None:
+        why = primary.reason if primary else "the records have none of throughput, bandwidth and completion"
+        return f"No verdict yet: {why}.", ()
+    lead = [
+        *_losses(analysis, found, worse),
+        *_broken_cells(analysis, broken),
+        *_likely_broken_cells(analysis, worse + broken),
+    ]
+    main = _by_whole(analysis, settings, found, primary) if _is_pooled(analysis, found) else ""
+    sentences = [*lead, main or _by_cells(analysis, found, primary)]
+    return " ".join(f"{_capital(one)}." for one in sentences), _reasons(analysis, primary, settings)
+
+
+def price_words(row: Row) -> str:
+    """`0.53 % against 0.22 %`."""
+    return f"{words.quantity(row.treated, row.unit)} against {words.quantity(row.control, row.unit)}"
+
+
+def effect_words(row: Row) -> str:
+    """`p50 throughput ≥ 3 MB is 3.1 % higher (95 % CI +1.2 to +5.0 %)`."""
+    effect = row.effect
+    if effect is None:
+        return f"{row.name}: no interval ({row.reason})"
+    percent = f"{100 * effect.level:g} %"
+    reach = f"{percent} CI {words.interval(effect.ratio_low, effect.ratio_high)}"
+    if row.verdict in ("inconclusive", "equivalent"):
+        return f"{row.name} does not differ by more than chance: {words.change(effect.ratio)} ({reach})"
+    size = words.change(effect.ratio).lstrip(f"+{words.MINUS}")
+    way = "higher" if effect.ratio > 1 else "lower"
+    return f"{row.name} is {size} {way} ({reach})"
+
+
+def _blocked(analysis: Analysis) -> tuple[str, tuple[str, ...]]:
+    blocks = [finding for finding in analysis.health if finding.severity == "blocks"]
+    remedies = (finding.remedy for finding in blocks if finding.remedy)
+    reasons = (*(finding.sentence for finding in blocks[1:]), *remedies)
+    return f"No verdict: {_lower(blocks[0].sentence)}", reasons
+
+
+def _stopped(analysis: Analysis, broken: Places, losses: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    guards = [one for one in analysis.guardrails if one.state == "broken"]
+    which = "a guardrail" if len(guards) == 1 else f"{len(guards)} guardrails"
+    where = [f"This is proven in {_named([name for _, name in broken])}."] if broken else []
+    sentence = f"Stop: {analysis.facts.names[1]} breaks {which}: {_limits(guards)}."
+    row = primary_row(analysis)
+    reasons = [f"Over all clients, {effect_words(row)}."] if row else []
+    return " ".join([sentence, *where, *(f"{loss}." for loss in losses)]), tuple(reasons)
+
+
+def _limits(guards: Sequence[Guarded]) -> str:
+    return words.listed(
+        [f"{one.row.name} {price_words(one.row)}, the limit is {one.limit}" for one in guards]
+    )
+
+
+def _same_controller(analysis: Analysis) -> str:
+    """An A/A test: both arms run the same, so any difference is a fault of the pipeline."""
+    differ = [row.name for row in analysis.scorecard if row.verdict in ("better", "worse")]
+    same = f"Both arms run {analysis.facts.controllers[0]}: this is an A/A test."
+    if differ:
+        return f"{same} Yet {words.listed(differ)} differ: find the fault of the pipeline first."
+    return f"{same} Nothing differs by more than chance."
+
+
+def _losses(analysis: Analysis, found: Decision, worse: Places) -> list[str]:
+    """Proven losses by name, the largest first. Where all are alike the headline says it."""
+    if not worse or (found.state == "worse" and not found.heterogeneous):
+        return []
+    cells = [_cell(analysis, *place) for place in worse]
+    with_change = _with_changes(cells)
+    row = cells[0].primary
+    control, treated = analysis.facts.names
+    name = row.name if row else "the primary measure"
+    return [f"With {treated}, {name} is worse in {_named(with_change)}: keep {control} there"]
+
+
+def _broken_cells(analysis: Analysis, broken: Places) -> list[str]:
+    if not broken:
+        return []
+    cells = [_cell(analysis, *place) for place in broken]
+    first = [one for one in cells[0].guardrails if one.state == "broken"]
+    control, treated = analysis.facts.names
+    named = _named([f"{cell.value} ({_limits(first)})" if cell is cells[0] else cell.value for cell in cells])
+    return [f"{treated} breaks a guardrail in {named}: keep {control} there"]
+
+
+def _likely_broken_cells(analysis: Analysis, named: Places) -> list[str]:
+    """Cells in which the interval of one look is beyond a limit, and that are not named yet."""
+    beyond = {
+        cell.value: found
+        for cell in decision_cells(analysis)
+        if (cell.key, cell.value) not in named
+        and (found := [one for one in cell.guardrails if _is_beyond(one)])
+    }
+    if not beyond:
+        return []
+    names = [
+        f"{name} ({_limits(found)})" if n == 0 else name for n, (name, found) in enumerate(beyond.items())
+    ]
+    return [f"A guardrail is likely broken in {_named(names)}"]
+
+
+def _is_beyond(one: Guarded) -> bool:
+    return one.state == "likely broken" and one.low is not None and one.low > one.limit_amount
+
+
+def _with_changes(cells: Sequence[Cell]) -> list[str]:
+    """`Africa (−82 %)`, of cells that have an effect."""
+    return [
+        f"{cell.value} ({words.change(cell.primary.effect.ratio)})"
+        for cell in cells
+        if cell.primary and cell.primary.effect
+    ]
+
+
+def _cell(analysis: Analysis, key: str, value: str) -> Cell:
+    return next(cell for cell in analysis.cells if (cell.key, cell.value) == (key, value))
+
+
+def _is_pooled(analysis: Analysis, found: Decision) -> bool:
+    """Whether the effect over all clients is the headline."""
+    return not found.heterogeneous or not decision_cells(analysis)
+
+
+def _by_whole(analysis: Analysis, settings: Settings, found: Decision, primary: Row) -> str:
+    """The headline where cells do not differ."""
+    control, treated = analysis.facts.names
+    cells = decision_cells(analysis)
+    rest = f"; no {key_words(cells[0].key)} differs from that by more than chance" if len(cells) > 1 else ""
+    if found.decision in ("enable", "enable some"):
+        others = [*found.keep, *found.wait]
+        where = f" elsewhere ({words.counted(len(found.enable), 'cell')})" if others and cells else ""
+        waits = f"; not yet for {_named(found.wait)}" if found.wait else ""
+        return f"Enable {treated}{where}: {effect_words(primary)}{rest}{waits}"
+    if found.state == "worse":
+        return f"Keep {control}: with {treated}, {effect_words(primary)}{rest}"
+    if found.decision == "keep" and found.state in ("better", "equivalent", "inconclusive"):
+        worth = f"{100 * settings.worth:g} %"
+        return f"Keep {control}: {treated} makes no difference of {worth} or more{rest}"
+    risky = [one for one in analysis.guardrails if one.state == "likely broken"]
+    if found.state == "better":
+        why = (
+            f"a guardrail is likely broken: {_limits(risky)}"
+            if risky
+            else "a guardrail is likely broken there"
+        )
+        return f"No verdict yet: {effect_words(primary)}, but {why}"
+    more = _more_units(analysis, settings, primary)
+    return f"No verdict yet: {effect_words(primary)}{rest}{more}"
+
+
+def _more_units(analysis: Analysis, settings: Settings, primary: Row) -> str:
+    """How many more units an answer over all clients needs."""
+    if primary.effect is None:
+        return ""
+    needed = power.data_needed(primary.effect, aimed(primary, settings.detect))
+    more = (needed - 1) * sum(analysis.facts.units)
+    if more <= 0:
+        return ""
+    return f"; a change of {100 * settings.detect:g} % needs about {two_digits(more):,} more units"
+
+
+def _by_cells(analysis: Analysis, found: Decision, primary: Row) -> str:
+    """The headline where cells differ: where to enable, where to keep, where to wait."""
+    control, treated = analysis.facts.names
+    named = {*found.worse, *found.broken}
+    keep = [name for name in found.keep if name not in named]
+    parts = [f"enable {treated} for {_named(found.enable)}"] if found.enable else []
+    parts += [f"keep {control} for {_named(keep)}"] if keep else []
+    parts += [f"not enough data for {_with_days(analysis, found.wait)}"] if found.wait else []
+    if not found.enable and not named:
+        start = f"No verdict yet: {effect_words(primary)}, and cells differ"
+        return "; ".join([start, *parts])
+    return "; ".join(parts) or f"Keep {control}"
+
+
+def _named(names: Sequence[str]) -> str:
+    """At most five names, and how many more there are."""
+    if len(names) <= MAX_NAMES:
+        return words.listed(list(names))
+    return f"{', '.join(names[:MAX_NAMES])} and {len(names) - MAX_NAMES} more (table below)"
+
+
+def _reasons(analysis: Analysis, primary: Row, settings: Settings) -> tuple[str, ...]:
+    facts = analysis.facts
+    sentences = [
+        f"Over all clients, {effect_words(primary)}; {primary.effect.estimand}." if primary.effect else ""
+    ]
+    sent = next((g.row for g in analysis.guardrails if g.row.measure.metric == "retransmitted"), None)
+    if sent and sent.effect:
+        sentences.append(f"The price: {facts.names[1]} retransmits {price_words(sent)}.")
+    not_shown = [one for one in analysis.guardrails if one.state in ("open", "likely holds")]
+    if not_shown:
+        sentences.append(f"Not shown to hold: {words.listed([_open(one) for one in not_shown])}.")
+    first = {cell.key for cell in decision_cells(analysis)}
+    hurt = [c for c in analysis.cells if c.key not in first and c.primary and c.primary.verdict == "worse"]
+    for key in dict.fromkeys(cell.key for cell in hurt):
+        where = words.listed(_with_changes([cell for cell in hurt if cell.key == key])[:4])
+        sentences.append(f"It hurts, by {key_words(key)}: {where}.")
+    if settings.look and settings.look[0] < settings.look[1]:
+        sentences.append(
+            f"This is look {settings.look[0]} of {settings.look[1]}: intervals are as wide as always, "
+            f"and a verdict needs the O'Brien-Fleming boundary."
+        )
+    if primary.source in BIASED_SOURCES:
+        sentences.append(
+            "Throughput comes from a server's log, which is biased towards the controller with more "
+            "data in flight even with tcp_notsent_lowat: confirm it with acknowledged bytes."
+        )
+    for one in analysis.designed:
+        if one.effect is not None:
+            reach = words.interval(one.effect.ratio_low, one.effect.ratio_high)
+            name = measures.name(one.measure)
+            change = words.change(one.effect.ratio)
+            sentences.append(f"{_capital(one.estimand)} on {name}, by {one.design}: {change} ({reach}).")
+    if any(incident.contested for incident in analysis.incidents):
+        where = words.listed([incident.value for incident in analysis.incidents if incident.contested])
+        sentences.append(f"A contested link in {where}: the gap there is between arms that shared it.")
+    if analysis.interference and analysis.interference.moved:
+        sentences.append(analysis.interference.sentence)
+    return tuple(sentence for sentence in sentences if sentence)
+
+
+def key_words(key: str) -> str:
+    return {"asn": "network", "size_class": "object size"}.get(key, key)
+
+
+def _open(one: Guarded) -> str:
+    if one.units_more is not None:
+        return f"{one.row.name} (about {one.units_more:,} more units)"
+    return (
+        one.row.name if one.state == "likely holds" else f"{one.row.name} ({one.row.reason or 'no estimate'})"
+    )
+
+
+def decision_cells(analysis: Analysis, advice: str = "") -> list[Cell]:
+    """Cells of the first key that has any, with this advice."""
+    first = first_key(analysis)
+    return [cell for cell in analysis.cells if cell.key == first and advice in ("", cell.advice)]
+
+
+HALF_A_YEAR = 180
+
+
+def needed_words(cell: Cell) -> str:
+    """`about 9 more days`; or units, where more days of the same ones cannot help."""
+    if cell.days_more is not None and cell.days_more <= HALF_A_YEAR:
+        return f"about {words.counted(cell.days_more, 'more day')}"
+    if cell.units_more is not None:
+        return f"about {cell.units_more:,} more units"
+    return "more units needed" if cell.reason in ("", "not enough data", "no interval") else cell.why
+
+
+def waiting_words(cell: Cell) -> str:
+    """Why a cell waits, short enough for a table."""
+    if cell.reason == "guardrail likely broken":
+        return "a guardrail is likely broken"
+    needs = cell.reason in ("", "no interval") or cell.units_more is not None
+    return f"not enough data, {needed_words(cell)}" if needs else "not enough data over all clients"
+
+
+def _with_days(analysis: Analysis, names: Sequence[str]) -> str:
+    if len(names) > MAX_NAMES:
+        return _named(names)
+    needed = {cell.value: needed_words(cell) for cell in decision_cells(analysis)}
+    groups = dict.fromkeys(needed[name] for name in names)
+    return words.listed(
+        [f"{words.listed([name for name in names if needed[name] == when])} ({when})" for when in groups]
+    )
+
+
+def _lower(sentence: str) -> str:
+    return sentence[:1].lower() + sentence[1:]
+
+
+def _capital(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]

@@ -1,0 +1,393 @@
+"""The commands of `uncork learn`: their options, and what runs them."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import signal
+import subprocess
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from uncork.experiment.commands.analyze import DIALECTS
+from uncork.experiment.commands.common import instant
+from uncork.experiment.commands.design import span
+from uncork.experiment.words import counted
+from uncork.learn import demo, networks, proposal, resultfile, twin, twinpage
+from uncork.learn.entries import EVERYBODY, level_of
+from uncork.learn.explain import explain
+from uncork.learn.history import render
+from uncork.learn.loop import ROUNDS, Loop
+from uncork.learn.page import page
+from uncork.learn.settings import Overrides
+from uncork.learn.store import Store
+from uncork.learn.tablefile import date
+from uncork.measure import console
+from uncork.measure.errors import InputError
+from uncork.measure.files import write
+from uncork.measure.keys import DAY_NS
+from uncork.program import find_bin
+
+
+def add_plan(one: argparse.ArgumentParser) -> None:
+    proposal.add_options(one)
+    one.add_argument(
+        "--show-sql",
+        metavar="DIALECT",
+        choices=DIALECTS,
+        help="print the query for your own engine, and end: " + ", ".join(DIALECTS),
+    )
+
+
+def add_run(one: argparse.ArgumentParser) -> None:
+    proposal.add_options(one)
+    loop = one.add_argument_group("loop")
+    loop.add_argument("--every", default="1h", metavar="TIME", help="30s, 10min, 1h, 1d [default: 1h]")
+    loop.add_argument("--rounds", type=int, metavar="N", help="end after N rounds [default: go on]")
+    loop.add_argument(
+        "--keep",
+        type=int,
+        default=ROUNDS,
+        metavar="N",
+        help=f"inputs of the last N rounds that changed nothing, for verify [default: {ROUNDS}]",
+    )
+    loop.add_argument(
+        "--metrics", type=Path, metavar="FILE", help="write metrics for Prometheus's textfile collector"
+    )
+
+
+def add_apply(one: argparse.ArgumentParser) -> None:
+    _add_directory(one)
+    one.add_argument("number", metavar="N", type=int, nargs="?", help="[default: the latest]")
+    _add_key(one)
+
+
+def add_rollback(one: argparse.ArgumentParser) -> None:
+    _add_directory(one)
+    one.add_argument("number", metavar="N", type=int, nargs="?", help="[default: the one before]")
+    _add_key(one)
+    one.add_argument(
+        "--sign",
+        metavar="FILE",
+        type=Path,
+        help="sign it again as a new version with this private key (PEM): servers refuse older ones",
+    )
+
+
+def add_explain(one: argparse.ArgumentParser) -> None:
+    _add_directory(one)
+    one.add_argument("address", metavar="ADDRESS")
+    one.add_argument("--asn", metavar="AS", help="AS of an address without a known network: AS64500")
+    one.add_argument("--country", metavar="CC", help="likewise: PE")
+
+
+def add_history(one: argparse.ArgumentParser) -> None:
+    _add_directory(one)
+
+
+def add_pin(one: argparse.ArgumentParser) -> None:
+    _add_directory(one)
+    one.add_argument("entry", metavar="ENTRY", help="a network, an AS, a country or '*'")
+    one.add_argument("arm", metavar="ARM", nargs="?", help="left out: no longer pinned")
+
+
+def add_freeze(one: argparse.ArgumentParser) -> None:
+    _add_directory(one)
+    one.add_argument("entry", metavar="ENTRY", help="a network, an AS, a country or '*'")
+    one.add_argument("--off", action="store_true", help="no longer frozen")
+
+
+def add_verify(one: argparse.ArgumentParser) -> None:
+    _add_directory(one)
+    one.add_argument(
+        "number", metavar="N", type=int, nargs="?", help="this version alone [default: all, and all rounds]"
+    )
+    _add_key(one)
+
+
+def add_report(one: argparse.ArgumentParser) -> None:
+    _add_directory(one)
+    page_file = Path("learned.html")
+    one.add_argument(
+        "-o", "--output", metavar="FILE", type=Path, default=page_file, help=f"[default: {page_file}]"
+    )
+    one.add_argument(
+        "--oracle",
+        metavar="FILE",
+        type=Path,
+        help="the truth of a simulated Internet (uncork lab internet oracle): shows the regret",
+    )
+
+
+def add_calibrate(one: argparse.ArgumentParser) -> None:
+    _add_directory(one)
+    one.add_argument("flows", metavar="FLOWS", type=Path, help="flows.parquet of the twin's run")
+    one.add_argument("-o", "--output", metavar="FILE", type=Path, default=Path("twin.html"))
+    one.add_argument(
+        "--transport",
+        choices=twin.TRANSPORTS,
+        help="transport of the controllers in the records [default: quic, if the arms have such]",
+    )
+    one.add_argument("--prior", metavar="FILE", type=Path, help="write what it expects of other ASes")
+
+
+def add_demo(one: argparse.ArgumentParser) -> None:
+    one.add_argument("-o", "--output", required=True, metavar="DIR", type=Path)
+    one.add_argument("--days", type=int, default=7, metavar="N", help="[default: 7]")
+
+
+def _add_directory(one: argparse.ArgumentParser) -> None:
+    one.add_argument("directory", metavar="DIR", type=Path, help="directory of versions")
+
+
+def _add_key(one: argparse.ArgumentParser) -> None:
+    one.add_argument(
+        "--key",
+        metavar="FILE",
+        type=Path,
+        help="versions must be signed by the owner of this public key (PEM)",
+    )
+
+
+def run_plan(options: argparse.Namespace) -> int:
+    now = datetime.now(UTC)
+    if options.show_sql:
+        console.data(_sql(options, now))
+        return 0
+    proposal.propose(options, _store(options), now, console.text)
+    console.line(f"\nActivate it with: uncork learn apply {options.output}")
+    return 0
+
+
+def _sql(options: argparse.Namespace, now: datetime) -> str:
+    """The query for records before `--until`, else before today."""
+    for name, is_given in (("--where", options.where), ("--exclude", options.exclude)):
+        if is_given:
+            raise InputError(name, "the query is of a table `records`", "make it a view with this condition")
+    until = instant(options.until, "--until")
+    as_of = until // DAY_NS if until is not None else int(now.timestamp()) // proposal.DAY_SECONDS
+    on_trial = proposal.on_trial(_store(options)) if options.output is not None else []
+    # The query does not contain the policy's key.
+    settings = proposal.settings_of(options, as_of, "0" * 32)
+    return resultfile.sql(settings, options.show_sql, on_trial)
+
+
+def _store(options: argparse.Namespace) -> Store:
+    if options.output is None:
+        raise InputError("-o", "no directory of versions is given", "write -o learned")
+    return Store(options.output, private_key=options.sign)
+
+
+def run_run(options: argparse.Namespace) -> int:
+    if options.keep < 0:
+        raise InputError("--keep", f"`{options.keep}` is not a number of rounds", "write 0 to keep none")
+    store = _store(options)
+    program = _program()
+    loop = Loop(
+        store,
+        propose=lambda now: proposal.propose(options, store, now)[0],
+        check=lambda policy: _check(program, policy),
+        every=span(options.every, "--every"),
+        keep=options.keep,
+        metrics=options.metrics,
+    )
+    signals = (signal.SIGTERM, signal.SIGINT)
+    before = [signal.signal(one, lambda *_: loop.ended.set()) for one in signals]
+    try:
+        loop.run(options.rounds)
+    finally:
+        for one, handler in zip(signals, before, strict=True):
+            signal.signal(one, handler)
+    return 0
+
+
+def _program() -> str | None:
+    """The program that checks policies. The loop runs without it."""
+    try:
+        return find_bin()
+    except InputError as error:
+        console.note(f"warning: no server checks a policy before it is active: {error}")
+        return None
+
+
+def _check(program: str | None, policy: Path) -> None:
+    """Reads the policy as a server does, before it becomes active."""
+    if program is None:
+        return
+    done = subprocess.run(
+        [program, "policy", "check", str(policy)], capture_output=True, text=True, timeout=60, check=False
+    )
+    if done.returncode:
+        why = (done.stderr or done.stdout).strip()
+        raise InputError(str(policy), f"`uncork policy check` refuses it: {why}")
+
+
+def run_apply(options: argparse.Namespace) -> int:
+    store = Store(options.directory, public_key=options.key)
+    numbers = store.numbers()
+    if not numbers:
+        raise InputError(str(options.directory), "no version yet", "make one with uncork learn plan")
+    return _activate(store, options.number or numbers[-1], "apply")
+
+
+def run_rollback(options: argparse.Namespace) -> int:
+    store = Store(options.directory, private_key=options.sign, public_key=options.key)
+    current = store.need_current()
+    number = options.number
+    if number is None:
+        origin = store.origin(current)
+        number = max((one for one in store.numbers() if one < origin), default=None)
+        if number is None:
+            raise InputError(f"version {origin}", "is the first one", "remove the policy from the server")
+    if options.sign is None:
+        return _activate(store, number, "rollback")
+    new = store.sign_again(number, datetime.now(UTC))
+    console.line(f"Version {number} is signed again as version {new}")
+    return _activate(store, new, "rollback")
+
+
+def _activate(store: Store, number: int, done: str) -> int:
+    now = datetime.now(UTC)
+    warning = store.apply(number, now, done)
+    settings = store.settings(number)
+    console.line(f"Version {number} is active: {store.root / 'current' / 'policy.toml'}")
+    if warning:
+        console.note(f"warning: {warning}")
+    expires = settings.as_of + settings.ttl
+    if expires * 86_400 <= now.timestamp():
+        console.note(
+            f"warning: its table expired on {date(expires)}: all clients outside of the random share get "
+            f"{settings.control}; plan again with newer records",
+        )
+    return 0
+
+
+def run_explain(options: argparse.Namespace) -> int:
+    console.text(explain(Store(options.directory), options.address, options.asn, options.country))
+    return 0
+
+
+def run_report(options: argparse.Namespace) -> int:
+    write(options.output, page(Store(options.directory), options.oracle))
+    console.line(options.output)
+    return 0
+
+
+def run_calibrate(options: argparse.Namespace) -> int:
+    store = Store(options.directory)
+    number = store.need_current()
+    evidence, settings = store.evidence(number), store.settings(number)
+    found = twin.trial(evidence, settings, options.flows, options.transport)
+    console.text(found.summary())
+    write(options.output, twinpage.page(found))
+    if options.prior:
+        write(options.prior, found.prior())
+    console.line(options.output)
+    return 0
+
+
+def run_history(options: argparse.Namespace) -> int:
+    store = Store(options.directory)
+    current = store.current()
+    for line in render(store.log()):
+        console.line(line)
+    for number in store.numbers():
+        first = store.text(number, "changes.txt").splitlines()
+        origin = store.origin(number)
+        again = f"Version {number}, signed again: " if origin != number else ""
+        console.line(f"\n{'* ' if number == current else '  '}{again}{first[0]}")
+        console.line("\n".join(f"    {text}" for text in first[1:4]))
+    return 0
+
+
+def run_pin(options: argparse.Namespace) -> int:
+    store = Store(options.directory)
+    entry, overrides = _entry(options.entry), store.overrides()
+    pins = {key: arm for key, arm in overrides.pins.items() if key != entry}
+    if options.arm:
+        known = store.settings(store.numbers()[-1]).arms if store.numbers() else {}
+        if known and options.arm not in known:
+            raise InputError(options.arm, "arm does not exist", f"available: {', '.join(sorted(known))}")
+        pins[entry] = options.arm
+    store.override(Overrides(pins, overrides.frozen))
+    store.note(datetime.now(UTC), "pin", entry=entry, arm=options.arm or "no longer")
+    what = f"pinned to {options.arm}" if options.arm else "no longer pinned"
+    console.line(
+        f"{entry}: {what}, with all entries in it that have no pin of their own, from the next plan on."
+    )
+    if options.arm and not _is_seen(store, entry):
+        console.note(f"warning: no traffic of {entry} in the latest version")
+    return 0
+
+
+def _is_seen(store: Store, entry: str) -> bool:
+    """Whether the latest version has decided for this entry; true without a version."""
+    numbers = store.numbers()
+    return not numbers or entry in store.decisions_about(numbers[-1], [entry]).key.tolist()
+
+
+def run_freeze(options: argparse.Namespace) -> int:
+    store = Store(options.directory)
+    entry, overrides = _entry(options.entry), store.overrides()
+    frozen = {*overrides.frozen} - {entry} if options.off else {*overrides.frozen, entry}
+    store.override(Overrides(overrides.pins, tuple(sorted(frozen))))
+    store.note(datetime.now(UTC), "freeze", entry=entry, arm="no longer" if options.off else None)
+    return 0
+
+
+def _entry(text: str) -> str:
+    level = level_of(text)
+    if level == "network":
+        try:
+            return str(networks.parse(text))
+        except ValueError as error:
+            raise InputError(text, str(error), "write a network such as 203.0.113.0/24") from None
+    # XX is of the codes that ISO 3166 leaves to users: no database of countries has it.
+    if level == "country" and (text == "XX" or not re.fullmatch(r"[A-Z]{2}", text)):
+        raise InputError(text, "is not an entry", f"write 203.0.113.0/24, AS64500, PE or {EVERYBODY!r}")
+    return text
+
+
+def run_verify(options: argparse.Namespace) -> int:
+    store = Store(options.directory, public_key=options.key)
+    if options.number is not None:
+        store.check(options.number)
+    found: list[list[str]] = []
+    for number in [options.number] if options.number is not None else store.numbers():
+        found.append(store.differences(number))
+        console.line(f"version {number}: {_compared(found[-1])}")
+    if options.number is None:
+        found += _verify_rounds(store)
+    return int(any(found))
+
+
+def _verify_rounds(store: Store) -> Iterator[list[str]]:
+    """What differs in each round that changed nothing. Prints these rounds, and how many do not differ."""
+    logged, kept = store.unchanged(), store.rounds()
+    same = 0
+    for name in kept:
+        if not store.round_path(name).exists():
+            continue  # The loop goes on, and has forgotten it in the meantime.
+        wrong = store.round_differences(name)
+        yield wrong
+        if wrong:
+            console.line(f"round {name}: {_compared(wrong)}")
+        else:
+            same += logged.count(name)
+    if logged:
+        kept = store.rounds()
+        gone = sum(name not in kept for name in logged)
+        console.line(
+            f"{counted(len(logged), 'round')} changed nothing: {same} the same bytes, {gone} not kept"
+        )
+
+
+def _compared(wrong: Sequence[str]) -> str:
+    return f"differs in {', '.join(wrong)}" if wrong else "the same bytes"
+
+
+def run_demo(options: argparse.Namespace) -> int:
+    path = demo.write(options.output, options.days)
+    console.line(f"{path}: made-up records before {demo.end(options.days)}")
+    return 0

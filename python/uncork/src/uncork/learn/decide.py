@@ -1,0 +1,278 @@
+"""From lifts to arms: which entries are switched on or off, and why the others stay."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from uncork.learn.budget import AT_RISK, WAITS, come_in
+from uncork.learn.confirm import Blocks, Gate, Key, Systems, Trial, Trials, gates
+from uncork.learn.decisions import ABSENT, NAMES, Bools, Decisions, Floats, Ints, Texts
+from uncork.learn.entries import EVERYBODY, Entries, PreviousArms, View, entries_of, known_today
+from uncork.learn.guardrails import Guardrails, WatchedByName
+from uncork.learn.proof import log_evidence_of_gain
+from uncork.learn.settings import Overrides, Settings
+
+ROUNDING = 1e-9
+"""Of a sum of shares: all of them may be a little more than 1."""
+MISMATCH = "sample-ratio mismatch: nothing is switched on"
+
+
+@dataclass(frozen=True)
+class _Wishes:
+    """Entries, what they have, and what they are to have: all arrays have the shape (entries,)."""
+
+    now: Decisions
+    arm: Texts
+    reason: Texts
+    is_forced: Bools
+    """At once: by a guardrail, a person or a switchback."""
+    wants: Bools
+    """What the evidence wants to have the treated arm, whenever it may change."""
+    may_stay: Bools
+    """What it would not switch off if it were on."""
+
+
+def decide(
+    views: Sequence[View], settings: Settings, overrides: Overrides, before: PreviousArms, allowance: float
+) -> Decisions:
+    """All entries of all sections. `allowance` is the share of the traffic that may change."""
+    return decide_with_trials(views, settings, overrides, before, allowance, {}, {})[0]
+
+
+def decide_with_trials(
+    views: Sequence[View],
+    settings: Settings,
+    overrides: Overrides,
+    before: PreviousArms,
+    allowance: float,
+    trials: Trials,
+    blocks: Mapping[Key, Blocks],
+) -> tuple[Decisions, Trials]:
+    """All entries, and the trials of ASes from now on."""
+    total = sum(int(view.section.bytes.sum()) for view in views) or 1
+    needed = math.log(len(views) / (1 - settings.sure)) if views else 0.0
+    kept: dict[Key, Trial] = {}
+
+    def wish(view: View) -> _Wishes:
+        is_beyond_chance = log_evidence_of_gain(view.lifts) >= needed
+        entries = entries_of(view, overrides)
+        now = known_today(view, entries, settings, before, total)
+        found = _wish(now, entries, view, settings, overrides, is_beyond_chance)
+        if settings.tried_stay:
+            tried = entries.at(list(before.tried.get(view.section.name, ())))
+            found.wants[tried] |= found.may_stay[tried]
+        tree = view.lifts.hierarchy
+        low, high = entries.bounds[3:5]
+        systems = Systems(
+            view.section.name,
+            tree.systems,
+            tree.system,
+            now.share[low:high],
+            now.arm[low:high] == settings.treated,
+            found.wants[low:high],
+            np.abs(now.lift[low:high]) * now.share[low:high],
+        )
+        for gate in gates(systems, trials, blocks, settings):
+            _pass(gate, found, entries, str(tree.systems[gate.system]), settings)
+            if gate.trial is not None:
+                kept[view.section.name, str(tree.systems[gate.system])] = gate.trial
+        return found
+
+    return _limited([wish(view) for view in views], settings, allowance), kept
+
+
+def _pass(gate: Gate, wish: _Wishes, entries: Entries, name: str, settings: Settings) -> None:
+    """Lets through what a switchback has confirmed, or what it needs. What a guardrail or a person forces
+    stays.
+    """
+    if gate.arm_on is None:
+        return
+    control, treated = settings.control, settings.treated
+    rows = entries.bounds[3] + gate.members
+    rows, arm_on = rows[~wish.is_forced[rows]], gate.arm_on[~wish.is_forced[rows]]
+    changes = wish.wants[rows] | (wish.now.arm[rows] == treated)
+    held = rows[changes & ~arm_on]
+    wish.arm[held], wish.reason[held] = control, gate.reason
+    if gate.trial is not None:
+        on = rows[arm_on]
+        wish.arm[on], wish.reason[on] = treated, gate.reason
+        wish.is_forced[rows] = True
+    # Networks of it that were not seen yet wait for the verdict.
+    entry = entries.at([name])
+    entry = entry[~wish.is_forced[entry] & (wish.arm[entry] == treated)]
+    wish.arm[entry], wish.reason[entry] = control, gate.reason
+
+
+def _broken(found: WatchedByName) -> dict[str, str]:
+    """The first broken guardrail of each entry."""
+    broken: dict[str, str] = {}
+    for name, watched in found.items():
+        for one in watched:
+            if one.state == "broken":
+                owner = "everybody" if name == EVERYBODY else name
+                broken.setdefault(name, f"guardrail broken: {one.measure} of {owner}: {one.limit}")
+    return broken
+
+
+def _why_broken(entries: Entries, guardrails: Guardrails) -> Texts:
+    """Of each entry the broken guardrail, or None: its own, by all of its networks, or that of a wider entry,
+    by those of its networks that are not off anyhow.
+    """
+    own, others = _broken(guardrails.entries), _broken(guardrails.others)
+    above = entries.marked(list(others))[entries.above]
+    above[0] = ABSENT  # Nothing is wider than everybody.
+    why = _texts_at(entries, above, others)
+    at = entries.at(list(own))
+    why[at] = [own[key] for key in entries.key[at]]
+    return why
+
+
+def _wish(
+    now: Decisions,
+    entries: Entries,
+    view: View,
+    settings: Settings,
+    overrides: Overrides,
+    is_beyond_chance: bool,
+) -> _Wishes:
+    """By a list of rules. The first rule that holds decides."""
+    why_broken = _why_broken(entries, view.guardrails)
+    pinned_at = entries.marked(list(overrides.pins))
+    is_broken, is_pinned = why_broken != None, pinned_at != ABSENT  # noqa: E711
+    is_frozen = entries.marked(overrides.frozen) != ABSENT
+    pins = {name: f"pinned with {name}" for name in overrides.pins}
+    why_pinned = np.where(pinned_at == np.arange(len(now)), "pinned", _texts_at(entries, pinned_at, pins))
+    is_on = now.arm == settings.treated
+    is_worth = (now.lift >= math.log1p(settings.worth)) & (now.p_safe >= settings.sure)
+    is_kept = now.p_kept >= settings.doubt
+    is_free = ~is_pinned & ~is_broken & ~is_frozen
+    if view.is_mismatch:
+        # Such lifts say nothing: who has it keeps it, unless a limit speaks against it.
+        is_good, is_spared = is_kept & is_on, np.ones(len(now), dtype=np.bool_)
+    else:
+        is_good = is_kept & np.where(is_on, now.p_gain >= settings.doubt, is_worth)
+        may_be_on = is_free & is_good
+        is_spared = _spared(now, is_on, may_be_on, settings)
+        is_spared &= _as_seen(entries, now.share * may_be_on, now.share * (may_be_on & is_spared))
+    wants_off = is_on & ~is_good
+    wants_on = ~is_on & is_good & is_spared & is_beyond_chance
+    wants = wants_on | wants_off
+    is_new = settings.as_of - now.since < settings.dwell
+    control, treated = settings.control, settings.treated
+    rules: list[tuple[Bools, Texts | str, Texts | str]] = [
+        (is_pinned, _texts_at(entries, pinned_at, overrides.pins), why_pinned),
+        (is_broken & (now.arm != control), control, why_broken),
+        (is_frozen, now.arm, "frozen"),
+        (is_broken, now.arm, why_broken),
+        (~wants & is_on, now.arm, "stays on"),
+        (~wants & is_worth & view.is_mismatch, now.arm, MISMATCH),
+        (~wants & is_worth & ~is_kept, now.arm, _words("likely breaks its limit: ", now.limit)),
+        (~wants & is_worth & ~is_spared, now.arm, AT_RISK),
+        (~wants & is_worth, now.arm, "no significant gain yet"),
+        (~wants, now.arm, "not sure enough"),
+        (is_new, now.arm, "changed too recently"),
+        (wants_on, treated, "switched on"),
+        (wants_off & is_kept, control, "switched off"),
+        (wants_off, control, _words("switched off, likely breaks its limit: ", now.limit)),
+    ]
+    conditions = [holds for holds, _, _ in rules]
+    arm = _first(conditions, [one for _, one, _ in rules])
+    reason = _first(conditions, [one for _, _, one in rules])
+    is_forced = is_pinned | (is_broken & (now.arm != control)) | (is_frozen & settings.tried_stay)
+    is_wanted = is_free & ((is_on & ~wants_off) | wants_on)
+    may_stay = is_free & is_kept & (now.p_gain >= settings.doubt)
+    return _Wishes(now, arm, reason, is_forced, is_wanted, may_stay)
+
+
+def _spared(now: Decisions, is_on: Bools, may_be_on: Bools, settings: Settings) -> Bools:
+    """All entries but those of `may_be_on` that would come in beyond the budget of harm: first comes the
+    entry that is expected to gain most for the risk. One that is on leaves by its own evidence alone, so its
+    risk counts before all others.
+    """
+    stays = is_on & may_be_on
+    bound = settings.harmed * float(now.share.sum())
+    comes = come_in(now.share, now.lift, now.p_safe, stays, may_be_on & ~is_on, bound, settings.sure)
+    return np.asarray(comes | ~may_be_on | is_on)
+
+
+def _as_seen(entries: Entries, candidates: Floats, accepted: Floats) -> Bools:
+    """Of each entry, whether the budget of harm accepts most of the traffic of its networks that the evidence
+    wants on: a network that was not seen yet does not get what the seen networks around it do not get. True
+    of networks. Shapes: (entries,).
+    """
+    found = np.ones(len(candidates), dtype=np.bool_)
+    sums = np.stack([candidates, accepted])
+    for level in range(len(entries.bounds) - 2, 0, -1):
+        rows = slice(entries.bounds[level], entries.bounds[level + 1])
+        for one in sums:
+            np.add.at(one, entries.above[rows], one[rows].copy())
+    wide = slice(0, entries.bounds[3])
+    found[wide] = sums[1, wide] >= 0.5 * sums[0, wide] - ROUNDING
+    return found
+
+
+def _texts_at(entries: Entries, at: Ints, words: Mapping[str, str]) -> Texts:
+    """The words about the entry at each place; None where there is none."""
+    # One more, for entries without a place.
+    found = np.full(len(at) + 1, None, dtype=np.object_)
+    for place in np.unique(at[at != ABSENT]).tolist():
+        found[place] = words[entries.key[place]]
+    return np.asarray(found[at])
+
+
+def _words(before: str, names: Texts) -> Texts:
+    """Words and each entry's name; those of equal names are one object."""
+    found = np.full(len(names), None, dtype=np.object_)
+    for name in sorted(set(names.tolist())):
+        found[names == name] = f"{before}{name}"
+    return found
+
+
+def _first(conditions: Sequence[Bools], values: Sequence[Texts | str]) -> Texts:
+    """Of each entry, the value of the first condition that holds."""
+    found = np.full(len(conditions[0]), None, dtype=np.object_)
+    for holds, value in reversed(list(zip(conditions, values, strict=True))):
+        found[holds] = value if isinstance(value, str) else value[holds]
+    return found
+
+
+def _limited(wishes: list[_Wishes], settings: Settings, allowance: float) -> Decisions:
+    """The wishes, as far as the traffic may change: first what is switched off, then what brings most.
+    Consumes `wishes`: copies of a million networks do not fit into memory.
+    """
+    if not wishes:
+        return Decisions.concat([])
+    arm = np.concatenate([one.arm for one in wishes])
+    reason = np.concatenate([one.reason for one in wishes])
+    is_forced = np.concatenate([one.is_forced for one in wishes])
+    parts = [dict(vars(wishes.pop(0).now)) for _ in list(wishes)]
+    now = Decisions(*(np.concatenate([part.pop(name) for part in parts]) for name in NAMES))
+    free = np.flatnonzero(~is_forced & (arm != now.arm))
+    worth = np.abs(now.lift[free]) * now.share[free]
+    free = free[np.lexsort((-worth, arm[free] == settings.treated))]
+    waits = free[_beyond(now.share[free], allowance)]
+    arm[waits] = now.arm[waits]
+    reason[waits] = WAITS
+    since = np.where(arm == now.arm, now.since, settings.as_of)
+    return replace(now, arm=arm, reason=reason, since=since)
+
+
+def _beyond(shares: Floats, allowance: float) -> list[int]:
+    """Those for which nothing is left when it is their turn. The first may be larger than all that is left:
+    it changes alone, as otherwise it never would. Without an allowance (the same day again, or a clock that
+    went back) nothing changes, also no entry without traffic.
+    """
+    if allowance <= 0:
+        return list(range(len(shares)))
+    left, found = allowance, []
+    for at, share in enumerate(shares.tolist()):
+        is_alone = at == 0
+        if share > left + ROUNDING and not is_alone:
+            found.append(at)
+        else:
+            left = max(left - share, 0.0)
+    return found

@@ -1,0 +1,102 @@
+"""How likely a guardrail's limit is kept by each network: harm, shrunk as lifts are.
+
+The always-valid bounds of guardrails say where a limit is surely broken; most networks have too few records
+for that. Here the evidence of all days is taken together, and a network that has little of it is expected to
+be like its AS, its country and everybody.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncork.experiment.decide.guardrails import MIN_LIMIT
+from uncork.experiment.result import Limit
+from uncork.learn.evidence import Counts, Section
+from uncork.learn.lift import (
+    NORMAL,
+    SCALE,
+    Estimate,
+    Hierarchy,
+    Lifts,
+    Pools,
+    factors,
+    shrink,
+)
+from uncork.learn.settings import Settings
+from uncork.learn.tree import PRIOR_TAU
+from uncork.measure.cubes import BUCKETS
+from uncork.measure.metrics import METRICS
+from uncork.measure.stats import jackknife
+from uncork.measure.stats.effect import Effect
+
+Ints = NDArray[np.int64]
+
+AT_LIMIT = -PRIOR_TAU
+"""The margin at the limit: as much as siblings differ before any evidence."""
+
+
+@dataclass(frozen=True)
+class Margins:
+    """What the treated arm spares, as a lift is what it gains: negative if it does harm. By the scale of a
+    margin, shrinkage does with it as with lifts.
+    """
+
+    limit: Limit
+    lifts: Lifts
+
+    @property
+    def scale(self) -> float:
+        """Margin by harm in the limit's unit: a difference of shares, or the logarithm of a ratio."""
+        return AT_LIMIT / _max_harm(self.limit)
+
+
+def margins(section: Section, settings: Settings, tree: Hierarchy) -> tuple[Margins, ...]:
+    """The margins of each limit, if the evidence has its metric."""
+    found = []
+    for limit in settings.limits():
+        counts = section.metrics.get(limit.measure.metric)
+        if counts is None:
+            continue
+        # The kernel's records have no responses, so the number of aborted ones is unknown.
+        if not counts.denominator.all():
+            counts = counts.where(counts.denominator > 0)
+        if len(counts.arm):
+            lifts = shrink(tree, *_pools(counts, settings, tree, limit).estimates(section.bytes))
+            found.append(Margins(limit, lifts.lean()))
+    return tuple(found)
+
+
+def _max_harm(limit: Limit) -> float:
+    return max(limit.points if limit.points is not None else math.log1p(limit.relative or 0.0), MIN_LIMIT)
+
+
+def _pools(counts: Counts, settings: Settings, tree: Hierarchy, limit: Limit) -> Pools:
+    factor = factors(counts, np.ones(len(counts.arm), dtype=np.int64), settings)
+    weight = np.asarray(np.rint(factor * SCALE), dtype=np.int64)
+    return Pools(counts, weight, tree, limit.measure, partial(_margin, limit))
+
+
+def _margin(limit: Limit, counts: Counts, weight: Ints) -> Estimate | None:
+    sums = np.zeros((2, 2, BUCKETS))
+    for at, values in enumerate((counts.numerator, counts.denominator)):
+        np.add.at(sums[at], (counts.arm, counts.bucket), values * weight)
+    arms = (sums[0, 0], sums[1, 0], sums[0, 1], sums[1, 1])
+    if limit.points is not None:
+        more, error = jackknife.ratio_difference(*arms)
+        # A few users do not predict the next one, even if they were all alike.
+        buckets = np.count_nonzero(np.bincount(counts.bucket))
+        error = math.hypot(error, limit.points / math.sqrt(buckets))
+    else:
+        effect = jackknife.ratio_effect(*arms)
+        if not isinstance(effect, Effect):
+            return None
+        more = math.log(effect.ratio)
+        error = (math.log(effect.ratio_high) - more) / NORMAL
+    harm = more if METRICS[limit.measure.metric].better == "lower" else -more
+    scale = AT_LIMIT / _max_harm(limit)
+    return Estimate(scale * harm, -scale * error)

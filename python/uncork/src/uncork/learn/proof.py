@@ -1,0 +1,39 @@
+"""Whether any network gains at all, beyond chance, at any number of looks.
+
+A probability by empirical Bayes is as good as its prior. Where the arms do not differ, a prior that expects
+some spread takes noise for gains: with thousands of networks and a look each day some of it will look like
+one. So nothing is switched on before the records say that somebody gains, by evidence that needs no prior: an
+e-value. The mean of e-values is an e-value too, even if they depend on each other. If no network gains, it
+ever reaches 1 / alpha with probability alpha at most.
+
+The bound holds for looks at evidence that grows. Old evidence fades, so it holds for about the lifetime of
+evidence, and again after that.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import logsumexp
+
+from uncork.learn.lift import Lifts
+from uncork.measure.stats.sequential import log_evidence
+
+EXPECTED = (0.05, 0.2, 1.0)
+"""Gains for which evidence grows fastest. With small ones alone a large gain, known badly, would never be
+beyond chance; the mean over several is an e-value, too.
+"""
+
+
+def log_evidence_of_gain(lifts: Lifts) -> float:
+    """Of all levels alike, whether everybody gains or a single network."""
+    levels = (lifts.network, lifts.system, lifts.country, lifts.everybody)
+    found = []
+    for level in levels:
+        known = np.isfinite(level.own_variance)
+        if known.any():
+            mean, variance = level.own_mean[known], level.own_variance[known]
+            each = np.stack([log_evidence(mean, variance, expected=gain) for gain in EXPECTED])
+            found.append(float(logsumexp(each)) - math.log(each.size))
+    return float(logsumexp(found)) - math.log(len(levels)) if found else -math.inf

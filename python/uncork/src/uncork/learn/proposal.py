@@ -1,0 +1,264 @@
+"""From options and records to a version: what `plan` and `run` have in common."""
+
+from __future__ import annotations
+
+import argparse
+import gc
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+
+import pyarrow as pa
+
+from uncork.experiment import measures
+from uncork.experiment.commands.common import Progress, add_reading, instant, read_records, share
+from uncork.experiment.commands.design import connection_settings
+from uncork.experiment.policyfile import KEY, UNITS
+from uncork.learn import evidence, prior, resultfile, twin
+from uncork.learn.settings import CLASSES, GUARDRAILS, SITES, Settings
+from uncork.learn.store import Store
+from uncork.learn.tablefile import date
+from uncork.measure import console
+from uncork.measure.errors import InputError
+from uncork.measure.keys import DAY_NS
+
+DAY_SECONDS = 86_400
+
+
+def add_options(one: argparse.ArgumentParser) -> None:
+    """The options of a plan."""
+    one.add_argument("paths", nargs="*", metavar="PATH", type=Path, help="files or directories of records")
+    one.add_argument("-o", "--output", type=Path, metavar="DIR", help="directory of versions")
+    one.add_argument(
+        "--evidence",
+        type=Path,
+        metavar="FILE",
+        help="in place of records: the result of the query of plan --show-sql, as Parquet",
+    )
+    what = one.add_argument_group("experiment")
+    what.add_argument("--experiment", default="explore", metavar="NAME", help="[default: explore]")
+    what.add_argument("--control", default="control", metavar="ARM", help="[default: control]")
+    what.add_argument("--treated", default="bbr", metavar="ARM", help="[default: bbr]")
+    what.add_argument("--until", metavar="DAY", help="use records before this day [default: all]")
+    rule = one.add_argument_group("decisions")
+    rule.add_argument(
+        "--worth", default="1%", metavar="SHARE", help="least expected lift worth a change [default: 1%%]"
+    )
+    rule.add_argument(
+        "--tolerate", default="2%", metavar="SHARE", help="maximum loss of any client network [default: 2%%]"
+    )
+    rule.add_argument("--sure", default="95%", metavar="P", help="probability to switch on [default: 95%%]")
+    rule.add_argument(
+        "--harmed",
+        default="0.2%",
+        metavar="SHARE",
+        help="most traffic that is worse than that, as sure as --sure [default: 0.2%%]",
+    )
+    rule.add_argument("--half-life", type=float, default=14, metavar="DAYS", help="of evidence [default: 14]")
+    rule.add_argument("--dwell", type=int, default=3, metavar="DAYS", help="between changes [default: 3]")
+    rule.add_argument(
+        "--changed", default="20%", metavar="SHARE", help="most traffic that changes in a day [default: 20%%]"
+    )
+    rule.add_argument(
+        "--confirm",
+        default="100%",
+        metavar="SHARE",
+        help="most of an AS that changes before a switchback confirms it [default: 100%%: it needs none]",
+    )
+    rule.add_argument(
+        "--guardrail",
+        action="append",
+        default=[],
+        metavar="METRIC=LIMIT",
+        help=f"a ratio that must not get worse [default: {', '.join(GUARDRAILS).replace('%', '%%')}]",
+    )
+    rule.add_argument(
+        "--prior",
+        type=Path,
+        metavar="FILE",
+        help="what a calibrated twin expects of ASes without data (calibrate --prior)",
+    )
+    files = one.add_argument_group("policy")
+    files.add_argument(
+        "--key", metavar="HEX", help="32 hexadecimal digits [default: that of the active version]"
+    )
+    files.add_argument(
+        "--sign", metavar="FILE", type=Path, help="sign versions with this Ed25519 private key (PEM)"
+    )
+    files.add_argument("--control-settings", default="quic=cubic,tcp=cubic", metavar="SETTINGS")
+    files.add_argument("--treated-settings", default="quic=bbr3,tcp=bbr", metavar="SETTINGS")
+    files.add_argument(
+        "--unit",
+        default="cookie:uid",
+        help="of the random share [default: cookie:uid]; prefix learns by AS only",
+    )
+    files.add_argument("--rules", type=Path, metavar="FILE", help="rules of your own, which come first")
+    files.add_argument("--listener", default="", metavar="NAME", help="only connections of this listener")
+    files.add_argument("--place", default="", choices=("listener", "host"), help="column that names the PoP")
+    files.add_argument(
+        "--places",
+        type=int,
+        default=100,
+        metavar="N",
+        help="only the N places with most bytes have tables [default: 100]",
+    )
+    files.add_argument(
+        "--only",
+        default="",
+        choices=CLASSES,
+        help="let these objects decide for all connections: for uncork steer, which knows no sizes",
+    )
+    files.add_argument(
+        "--random", default="10%", metavar="SHARE", help="share that stays random [default: 10%%]"
+    )
+    files.add_argument(
+        "--holdback", default="1%", metavar="SHARE", help="share that never changes [default: 1%%]"
+    )
+    files.add_argument(
+        "--ttl", type=int, default=7, metavar="DAYS", help="until the table expires [default: 7]"
+    )
+    files.add_argument(
+        "--site",
+        action="append",
+        default=[],
+        metavar="NETWORK",
+        help="between sites, never learned; 'none': there is none [default: private networks]",
+    )
+    add_reading(one)
+
+
+def propose(
+    options: argparse.Namespace, store: Store, now: datetime, show: Callable[[str], object] = lambda _: None
+) -> tuple[int, str]:
+    """Adds a version. The result is its number and what it changes; `show` gets the latter before anything is
+    written.
+    """
+    if store.is_stopped():
+        raise InputError(str(store.stop_file), "the kill switch is on", "remove the file, and plan again")
+    current = store.current()
+    before = store.settings(current).key if current is not None else ""
+    key = options.key or before
+    if before and KEY.match(key) and key != before:
+        console.note(
+            "warning: --key is not the key of the active version: it draws other clients for the holdback "
+            "and the random share; leave it out to keep them",
+        )
+    progress = Progress()
+    if options.evidence is None:
+        settings, counts = _from_records(options, store, key, now, progress)
+    else:
+        settings, counts = _from_result(options, store, key, progress)
+    # The engine's memory is not needed any more; decisions of a million networks need it.
+    gc.collect()
+    pa.default_memory_pool().release_unused()
+    progress("decisions")
+    progress.done()
+    number, changes = store.plan(settings, counts, now, show=show)
+    for one in dict.fromkeys(store.mismatches(number).values()):
+        console.note(f"warning: {one.warning(store.settings(number))}")
+    return number, changes
+
+
+def _from_records(
+    options: argparse.Namespace, store: Store, key: str, now: datetime, progress: Progress
+) -> tuple[Settings, pa.Table]:
+    """Settings and evidence by the records, up to their last day if no other is given."""
+    records = read_records(options, progress)
+    progress("the last day")
+    until = instant(options.until, "--until")
+    today = int(now.timestamp()) // DAY_SECONDS
+    if until is not None:
+        settings = settings_of(options, until // DAY_NS, key)
+    else:
+        as_of = _not_after(evidence.last_day(records.table, records.run) + 1, today + 1)
+        settings = settings_of(options, as_of, key, today)
+    progress("evidence")
+    return settings, evidence.collect(records.table, settings, records.run, on_trial(store))
+
+
+def _from_result(
+    options: argparse.Namespace, store: Store, key: str, progress: Progress
+) -> tuple[Settings, pa.Table]:
+    """Likewise by the result of a query on an engine of the operator's."""
+    given = {"PATH": options.paths, "--where": options.where, "--exclude": options.exclude}
+    for name, is_given in given.items():
+        if is_given:
+            raise InputError(name, "with --evidence no records are read", "leave one of the two out")
+    progress("evidence")
+    result = resultfile.load_result(options.evidence)
+    until = instant(options.until, "--until")
+    settings = settings_of(options, result.as_of if until is None else until // DAY_NS, key)
+    return settings, resultfile.counts(result, settings, on_trial(store))
+
+
+def on_trial(store: Store) -> list[str]:
+    """The ASes that a switchback is to confirm, by the active version."""
+    current = store.current()
+    return sorted({name for _, name in store.trials(current)}) if current is not None else []
+
+
+def _not_after(as_of: int, latest: int) -> int:
+    """The day, but not after the latest: a server with a fast clock must not set the time of expiry."""
+    if as_of > latest:
+        console.note(
+            f"warning: records of {date(as_of - 1)} are from the future and are left out: compare the clocks "
+            "of the servers with this one",
+        )
+    return min(as_of, latest)
+
+
+def settings_of(options: argparse.Namespace, as_of: int, key: str, today: int | None = None) -> Settings:
+    """The settings that the options declare. `today` is the day of the plan; None: it is `as_of`."""
+    if not KEY.match(key):
+        raise InputError("--key", "it needs 32 hexadecimal digits", "make one with: openssl rand -hex 16")
+    if not UNITS.match(options.unit):
+        raise InputError(
+            "--unit", f"`{options.unit}` is not a unit", "write prefix, cookie:NAME or header:NAME"
+        )
+    if options.place == "listener" and options.listener:
+        raise InputError("--listener", "--place listener has rules for each of them", "leave one out")
+    if options.places < 1:
+        raise InputError("--places", f"`{options.places}` is not a number of places", "write 1 or more")
+    for limit in options.guardrail:
+        measures.parse_limit(limit)
+    sites = SITES if not options.site else () if options.site == ["none"] else tuple(options.site)
+    arms = {
+        options.control: connection_settings(options.control_settings, "--control-settings"),
+        options.treated: connection_settings(options.treated_settings, "--treated-settings"),
+    }
+    confirm = share(options.confirm, "--confirm")
+    return Settings(
+        experiment=options.experiment,
+        control=options.control,
+        treated=options.treated,
+        arms=arms,
+        as_of=as_of,
+        key=key,
+        place=options.place,
+        places=options.places,
+        unit=options.unit,
+        listener=options.listener,
+        sites=sites,
+        guardrails=tuple(options.guardrail) or GUARDRAILS,
+        worth=share(options.worth, "--worth"),
+        tolerated=share(options.tolerate, "--tolerate"),
+        sure=share(options.sure, "--sure"),
+        harmed=share(options.harmed, "--harmed"),
+        half_life=options.half_life,
+        dwell=options.dwell,
+        changed=share(options.changed, "--changed"),
+        confirm=confirm,
+        only=options.only,
+        random=share(options.random, "--random"),
+        holdback=share(options.holdback, "--holdback"),
+        ttl=options.ttl,
+        rules=options.rules.read_text(encoding="utf-8") if options.rules else "",
+        prior=prior.load_prior(options.prior, _controllers(options, arms)) if options.prior else {},
+        # Without a switchback nothing depends on the day: the same records give the same version on any day.
+        today=today if confirm < 1 else None,
+    )
+
+
+def _controllers(options: argparse.Namespace, arms: Mapping[str, Mapping[str, str]]) -> list[tuple[str, str]]:
+    """Control and treated of each transport, as a twin names them."""
+    return list(dict.fromkeys(twin.controllers(arms, options.control, options.treated).values()))

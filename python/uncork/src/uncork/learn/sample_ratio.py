@@ -1,0 +1,181 @@
+"""Sample-ratio mismatch: has each arm as many clients as were dealt to it?
+
+If records of one arm are lost (a server that fails, a pipeline that drops what takes long, downloads that
+never end), the lift is of other clients than were dealt, and does not show it. Units are counted, each once a
+day: a better controller causes more downloads, and that must not count as a mismatch. Old days count less, as
+in the evidence of lifts, and units by inverse propensity: so both arms should have the same sum, even where
+shares changed.
+
+Units are cookies that a client makes up: one network can have many of one arm. So networks, and then ASes,
+that are far from the others are left out, at most a tenth at either end (trim.py), and named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from uncork.experiment import words
+from uncork.learn.decisions import Texts, texts
+from uncork.learn.digits import rounded
+from uncork.learn.evidence import UNITS, of_metric, section_name
+from uncork.learn.lift import faded
+from uncork.learn.settings import Settings
+from uncork.learn.trim import far_from_others
+from uncork.measure.cubes import BUCKETS
+from uncork.measure.stats.srm import WatchedRatio, watched_ratio
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+KEY = "sample_ratio"
+"""Of a section's ratio among its guardrails."""
+TOGETHER = "all sections"
+MAX_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Of one section, or of all that are no mismatch by themselves."""
+
+    of: str
+    control: int
+    """Units of each day, added up over the days: a client of three days counts three times."""
+    treated: int
+    ratio: float
+    """Units of the treated arm over those of control, as a part of what was dealt: 0.9 if one of ten is
+    missing. `low` and `high` hold at every look.
+    """
+    low: float
+    high: float
+    is_mismatch: bool
+    left_out: tuple[str, ...] = ()
+    """Networks and ASes that are far from the others, by name: at most `MAX_NAMED`."""
+
+    def warning(self, settings: Settings) -> str:
+        """What is wrong, what follows, and what to do."""
+        return (
+            f"Sample-ratio mismatch in {self.of}: {self.away(settings)}. Nothing is switched on. Find out "
+            "which records are lost, and leave their days out (--where)."
+        )
+
+    def away(self, settings: Settings) -> str:
+        """How far the arms are from what was dealt."""
+        return (
+            f"{self.control:,} client-days of {settings.control} and {self.treated:,} of {settings.treated}, "
+            f"{words.change(self.ratio)} ({words.interval(self.low, self.high)}) off what was dealt"
+            + (f"; left out, far from the others: {words.listed(self.left_out)}" if self.left_out else "")
+        )
+
+
+@dataclass(frozen=True)
+class _Units:
+    """Sums by arm and bucket: shape (2, buckets)."""
+
+    weighted: Floats
+    plain: Floats
+    left_out: tuple[str, ...] = ()
+
+    def __add__(self, other: _Units) -> _Units:
+        left_out = tuple(dict.fromkeys((*self.left_out, *other.left_out)))
+        return _Units(self.weighted + other.weighted, self.plain + other.plain, left_out)
+
+    def ratio(self, of: str, tests: int) -> Ratio | None:
+        found = watched_ratio(*self.weighted, tests=tests)
+        if found is None:
+            return None
+        return _ratio(of, found, self.plain.sum(axis=1).tolist(), self.left_out[:MAX_NAMED])
+
+
+def ratios(evidence: pa.Table, settings: Settings, sections: Iterable[str]) -> dict[str, Ratio]:
+    """By section, of those with units in enough buckets. Sections without a mismatch of their own are judged
+    together, too: a fault that is too small to be seen in each is seen in all.
+    """
+    by_section = _by_section(evidence, settings)
+    some = {name: by_section[name] for name in sections if name in by_section}
+    tests = len(some) + 1
+    found = {name: one for name, units in some.items() if (one := units.ratio(name, tests))}
+    rest = [units for name, units in some.items() if name not in found or not found[name].is_mismatch]
+    whole = sum(rest[1:], rest[0]).ratio(TOGETHER, tests) if len(rest) > 1 else None
+    if whole is not None and whole.is_mismatch:
+        found |= {name: whole for name in some if name not in found or not found[name].is_mismatch}
+    return found
+
+
+def document(ratio: Ratio) -> dict[str, object]:
+    """For JSON."""
+    values = {name: rounded(value) for name, value in vars(ratio).items()}
+    return values | {"left_out": list(ratio.left_out)}
+
+
+def load_ratios(sections: Mapping[str, Mapping[str, object]]) -> dict[str, Ratio]:
+    """What guardrails.json has of each section. Versions of before have none."""
+    found = {name: Ratio(**of[KEY]) for name, of in sections.items() if KEY in of}  # type: ignore[arg-type]
+    return {name: replace(one, left_out=tuple(one.left_out)) for name, one in found.items()}
+
+
+def _ratio(of: str, found: WatchedRatio, units: list[float], left_out: tuple[str, ...]) -> Ratio:
+    control, treated = (int(one) for one in units)
+    return Ratio(of, control, treated, found.ratio, found.low, found.high, found.is_mismatch, left_out)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows of one section."""
+
+    arm: Ints
+    bucket: Ints
+    weight: Floats
+    """Inverse propensity, less for old days, of each unit."""
+    n: Floats
+    network: Texts
+    system: Texts
+
+    def where(self, rows: NDArray[np.bool_]) -> _Rows:
+        return _Rows(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
+
+    def without_outliers(self, names: Texts) -> tuple[_Rows, tuple[str, ...]]:
+        """Without the groups that are far from the others, and their names. Rows without a name stay."""
+        is_named = names != None  # noqa: E711 (elementwise)
+        groups, at = np.unique(names[is_named].astype(str), return_inverse=True)
+        if not len(groups):
+            return self, ()
+        weighted, squares = (self.weight * self.n)[is_named], (self.weight**2 * self.n)[is_named]
+        sign = np.where(self.arm[is_named] == 1, 1.0, -1.0)
+        parts = (np.bincount(at, of, len(groups)) for of in (sign * weighted, weighted, squares))
+        difference, total, variance = (np.asarray(part, dtype=np.float64) for part in parts)
+        is_out = far_from_others(difference, total, variance)
+        kept = np.ones(len(names), dtype=np.bool_)
+        kept[is_named] = ~is_out[at]
+        return self.where(kept), tuple(groups[is_out].tolist())
+
+    def units(self) -> _Units:
+        some, networks = self.without_outliers(self.network)
+        some, systems = some.without_outliers(some.system)
+        weighted, plain = np.zeros((2, 2, BUCKETS))
+        np.add.at(weighted, (some.arm, some.bucket), some.weight * some.n)
+        np.add.at(plain, (some.arm, some.bucket), some.n)
+        return _Units(weighted, plain, (*networks, *systems))
+
+
+def _by_section(evidence: pa.Table, settings: Settings) -> dict[str, _Units]:
+    """Versions of before have no units, and records without a propensity do not say what was dealt."""
+    rows = of_metric(evidence, UNITS)
+    rows = rows.filter(pc.and_(pc.greater(rows["propensity"], 0), pc.is_valid(rows["class"])))
+    columns = {name: np.asarray(rows[name]) for name in ("day", "bucket", "n", "propensity")}
+    arm = np.asarray(pc.equal(rows["arm"].cast(pa.string()), settings.treated), dtype=np.int64)
+    system = pc.binary_join_element_wise("AS", rows["asn"].cast(pa.string()), "")
+    names = {"network": rows["client"], "system": system}
+    named = {name: texts(column.combine_chunks()) for name, column in names.items()}
+    weight = faded(columns["day"], settings) / columns["propensity"]
+    whole = _Rows(arm, columns["bucket"], weight, columns["n"].astype(np.float64), **named)
+    place, of_class = (texts(rows[name].combine_chunks()) for name in ("place", "class"))
+    return {
+        section_name(at, of): whole.where((place == at) & (of_class == of)).units()
+        for at, of in {*zip(place.tolist(), of_class.tolist(), strict=True)}
+    }

@@ -1,0 +1,144 @@
+"""The files that a server reads: the policy, and the table of networks (docs/reference/policy.md)."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import numpy as np
+import pyarrow as pa
+
+from uncork.experiment.policyfile import Arm, PolicyPlan, ab_policy, bare
+from uncork.learn import networks
+from uncork.learn.decisions import ABSENT, Bools, Decisions, Ints, Texts, places
+from uncork.learn.entries import EVERYBODY, LEVELS, level_of
+from uncork.learn.settings import HOLDBACK, LARGE, LIMIT_TEXT, TABLE_RULE, Settings
+
+
+def table(version: int, decisions: Decisions, settings: Settings) -> str:
+    """The text of the table. Networks that have the arm of their AS, country or everybody are left out only
+    if that is the control arm, so that a server without a database of ASes knows all that are switched on.
+    """
+    # Written line by line, and by index: copies of a million networks do not fit into memory.
+    text = io.StringIO()
+    text.write(f"uncork-table 1\nversion {version}\nmade {instant(settings.as_of)}\n")
+    text.write(f"expires {instant(settings.as_of + settings.ttl)}\n")
+    for section in decisions.sections:
+        text.write(f"section {section}\n")
+        for at in _listed(decisions, np.flatnonzero(decisions.section == section), settings):
+            text.write(f"{decisions.key[at]} {decisions.arm[at]}\n")
+    text.write(f"sha256 {hashlib.sha256(text.getvalue().encode()).hexdigest()}\n")
+    return text.getvalue()
+
+
+def _listed(decisions: Decisions, own: Ints, settings: Settings) -> Ints:
+    """Wide entries first, then networks by address."""
+    key, is_network = decisions.key[own], decisions.level[own] == "network"
+    wide = sorted(np.flatnonzero(~is_network).tolist(), key=lambda at: _wide_order(str(key[at])))
+    needed = np.flatnonzero(is_network & _is_needed(key, decisions.arm[own], decisions.parent[own], settings))
+    some = needed[networks.parse_all(pa.array(key[needed], pa.string())).order()]
+    return np.asarray(own[np.concatenate([np.array(wide, dtype=np.int64), some])])
+
+
+def _wide_order(key: str) -> tuple[bool, bool, int, str]:
+    is_system = level_of(key) == "AS"
+    return key != EVERYBODY, is_system, int(key[2:]) if is_system else 0, key
+
+
+def _is_needed(key: Texts, arm: Texts, parent: Texts, settings: Settings) -> Bools:
+    """Which entries do not have the control arm, or have a wider one that does not."""
+    needed = arm != settings.control
+    at = places(parent, key)
+    for _ in LEVELS:
+        needed = needed | ((at != ABSENT) & needed[at])
+    return np.asarray(needed, dtype=np.bool_)
+
+
+def policy(version: int, sections: Sequence[tuple[str, str, str]], settings: Settings) -> str:
+    """The policy: own rules, sites, holdback, random share, table. `sections`: (name, place, class)."""
+    control, treated = (Arm(name, settings.arms[name]) for name in (settings.control, settings.treated))
+    conditions = {"listener": settings.listener} if settings.listener else {}
+    where = [f"{key} = {json.dumps(value)}" for key, value in conditions.items()]
+    plan = PolicyPlan(
+        name=settings.experiment,
+        control=control,
+        treated=treated,
+        key=settings.key,
+        unit=settings.unit,
+        share=settings.random or 1.0,
+    )
+    head, _, experiment = ab_policy(plan).partition("\n\n")
+    random_, _, _ = experiment.partition("[[rule]]")
+    experiments = [HOLDBACK, *([settings.experiment] if settings.random else [])]
+    lines = [
+        f"# Version {version}. Made by uncork learn; see: uncork learn history",
+        head.splitlines()[-1],
+        "",
+        "[default]",
+        *_settings(control),
+        "",
+        "# Never changes: what it brings is measured against this share.",
+        f"[experiment.{HOLDBACK}]",
+        f"unit = {json.dumps(settings.unit)}",
+        f'share = "{settings.holdback * 100:g}%"',
+        "",
+        f"[experiment.{HOLDBACK}.arm.{bare(control.name)}]",
+        *_settings(control),
+        "",
+    ]
+    if settings.random:
+        why = "# Stays random, so that the table can be checked and follows what changes."
+        lines += [why, random_.rstrip(), ""]
+    lines += [
+        "[table]",
+        f'file = "{table_name(version)}"',
+        "",
+    ]
+    for arm in (control, treated):
+        lines += [f"[table.arm.{bare(arm.name)}]", *_settings(arm), ""]
+    if settings.rules:
+        lines += [settings.rules.strip(), ""]
+    if settings.sites:
+        lines += [
+            "[[rule]]",
+            'name = "between sites"',
+            f"client = {json.dumps(list(settings.sites))}",
+            f"use = {{ {', '.join(_settings(control))} }}",
+            "",
+        ]
+    for experiment_name in experiments:
+        lines += ["[[rule]]", *where, f"experiment = {json.dumps(experiment_name)}", ""]
+    for name, place, of_class in sections:
+        bound = "min" if of_class == LARGE else "below"
+        lines += ["[[rule]]", f"name = {json.dumps(TABLE_RULE + name)}", *where]
+        lines += [f"{settings.place} = {json.dumps(_literal(place))}"] if settings.place else []
+        lines += [] if settings.only else [f'size = {{ {bound} = "{LIMIT_TEXT}" }}']
+        lines += [f"table = {json.dumps(name)}", ""]
+    return "\n".join(lines)
+
+
+def _settings(arm: Arm) -> list[str]:
+    return [f"{key} = {json.dumps(value)}" for key, value in arm.settings.items()]
+
+
+def _literal(name: str) -> str:
+    """A pattern that only this name matches."""
+    return re.sub(r"([*\\])", r"\\\1", name)
+
+
+def table_name(version: int) -> str:
+    """Each version's has a name of its own, so that a server never mixes two."""
+    return f"networks-{version}.table"
+
+
+def instant(day: int) -> str:
+    """A day since 1970 as the time at which it begins."""
+    return datetime.fromtimestamp(day * 86_400, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def date(day: int) -> str:
+    return instant(day)[:10]

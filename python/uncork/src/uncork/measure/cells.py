@@ -1,0 +1,267 @@
+"""Tables of counts, as an engine returns them, to cells with cubes.
+
+The tables stay sparse; a cell's cubes are built when it is asked for. So thousands of cells need little
+memory.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from uncork.measure.bins import GAMMA
+from uncork.measure.cubes import (
+    BUCKETS,
+    PER_CLIENT,
+    PER_RECORD,
+    WEIGHT,
+    Cube,
+    DistributionCube,
+    Key,
+    RatioCube,
+    Reduced,
+)
+from uncork.measure.keys import UNKNOWN
+from uncork.measure.metrics import Metric
+
+Ints = NDArray[np.int64]
+Texts = Mapping[str, Callable[[object], str]]
+"""For each key, how its values become text."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """The counts of one metric, by keys, arm and bucket."""
+
+    metric: Metric
+    table: pa.Table
+    whole: int = 1
+    """What counts as one in the counts of a distribution."""
+
+    def summed(self, by: tuple[str, ...]) -> "Part":
+        """The same by fewer keys. Weights are those of the units in the cells of these keys."""
+        is_bins = self.metric.kind == "distribution"
+        groups = [*by, "arm", "bucket", *(["bin"] if is_bins else [])]
+        weight = weight_name(by) if weight_name(by) in self.table.column_names else "n"
+        sums = [weight] if is_bins else ["numerator", "denominator", "n"]
+        names = [*groups, *(["n"] if is_bins else sums)]
+        table = self.table.group_by(groups).aggregate([(name, "sum") for name in sums])
+        table = table.select([*groups, *(f"{name}_sum" for name in sums)]).rename_columns(names)
+        return Part(self.metric, table, self.whole)
+
+
+def weight_name(by: tuple[str, ...]) -> str:
+    """The column with the sums of weights in the cells of these keys."""
+    return "_".join(["n_by", *by])
+
+
+@dataclass(frozen=True)
+class Tables:
+    """All that an engine returns: counts of metrics, of units and records, and of sources."""
+
+    parts: list[Part]
+    units: pa.Table
+    sources: pa.Table
+
+
+def assemble(tables: Tables, texts: Texts, arms: tuple[str, ...]) -> Reduced:
+    """Cells of all tables, sorted by key."""
+    grid = Grid.from_units(tables.units, texts, arms)
+    sparse = [_Sparse.of(part, grid) for part in tables.parts]
+    rows = _ints(tables.units["rows"])
+    left_out, outside = _left_out(tables.units, arms)
+    impossible = {f"{it.metric.name}: a value that cannot be": it.impossible for it in sparse}
+    missing = {reason: int(rows[where].sum()) for reason, where in left_out.items()}
+    sources = {
+        name or UNKNOWN: n
+        for name, n in zip(*tables.sources.select(["source", "rows"]).to_pydict().values(), strict=True)
+    }
+    return Reduced(
+        arms=arms,
+        by=tuple(texts),
+        cells=_Cells(grid, sparse),
+        units=_by_bucket(tables.units, "units", grid),
+        rows=int(rows.sum()),
+        rejected={reason: count for reason, count in (missing | impossible).items() if count},
+        outside=int(rows[outside].sum()),
+        sources=dict(sorted(sources.items())),
+        records=_by_bucket(tables.units, "rows", grid),
+        weighting=PER_CLIENT if any(part.whole == WEIGHT for part in tables.parts) else PER_RECORD,
+    )
+
+
+def _left_out(
+    units: pa.Table, arms: tuple[str, ...]
+) -> tuple[dict[str, NDArray[np.bool_]], NDArray[np.bool_]]:
+    """Masks of the records that no metric counts, by reason; and of the records of other experiments."""
+    no_arm = _bools(pc.is_null(units["arm"]))
+    no_experiment = _bools(pc.is_null(units["experiment"]))
+    bucket = _ints(units["bucket"])
+    no_bucket = ~no_arm & ((bucket < 0) | (bucket >= BUCKETS))
+    other = ~no_arm & ~_bools(pc.is_in(units["arm"], value_set=pa.array(arms)))
+    in_experiments = bool((~no_experiment).any())
+    outside = other | (no_arm & no_experiment & in_experiments)
+    return {"no arm": no_arm & ~outside, "no bucket from 0 to 99": no_bucket & ~other}, outside
+
+
+def _ints(column: pa.ChunkedArray) -> Ints:
+    """The column's integers; a null is -1."""
+    filled = pc.fill_null(column.cast(pa.int64()), -1)
+    return np.asarray(filled.to_numpy(), dtype=np.int64)
+
+
+def _bools(column: pa.ChunkedArray) -> NDArray[np.bool_]:
+    return np.asarray(column.to_numpy(), dtype=np.bool_)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Where a group of a table belongs: its cell and arm."""
+
+    arms: tuple[str, ...]
+    values: dict[str, pa.Array]
+    """The values of each key."""
+    codes: dict[str, Ints]
+    """And the place of each value's text among all texts, in order."""
+    texts: dict[str, list[str]]
+    cells: Ints
+    """The cells that occur, in order, each as one number."""
+
+    @staticmethod
+    def from_units(units: pa.Table, texts: Texts, arms: tuple[str, ...]) -> "Grid":
+        """The grid of a table that has all groups of all others."""
+        values = {name: units[name].unique() for name in texts}
+        named = {name: [_text(it, texts[name]) for it in values[name].to_pylist()] for name in texts}
+        unique = {name: sorted(set(of_key)) for name, of_key in named.items()}
+        codes = {
+            name: np.array([unique[name].index(text) for text in named[name]], dtype=np.int64)
+            for name in texts
+        }
+        grid = Grid(arms, values, codes, unique, np.empty(0, dtype=np.int64))
+        assigned = units.filter(pc.is_in(units["arm"], value_set=pa.array(arms)))
+        return Grid(arms, values, codes, unique, np.unique(grid.numbers(assigned)))
+
+    def numbers(self, table: pa.Table) -> Ints:
+        """The cell of each row as one number."""
+        number = np.zeros(table.num_rows, dtype=np.int64)
+        for name, values in self.values.items():
+            index = pc.index_in(table[name].cast(values.type), value_set=values)
+            number = number * max(len(self.texts[name]), 1) + self.codes[name][_ints(index)]
+        return number
+
+    def cell(self, table: pa.Table) -> Ints:
+        """The cell of each row as its place among the cells."""
+        return np.searchsorted(self.cells, self.numbers(table)).astype(np.int64)
+
+    def arm(self, table: pa.Table) -> Ints:
+        """The arm of each row; -1 if it is none of them."""
+        return _ints(pc.index_in(table["arm"], value_set=pa.array(self.arms)))
+
+    def keys(self) -> list[Key]:
+        """The text of each cell's keys."""
+        texts: list[list[str]] = []
+        rest = self.cells
+        for name in reversed(self.values):
+            count = max(len(self.texts[name]), 1)
+            texts.append([self.texts[name][code] for code in rest % count])
+            rest = rest // count
+        return list(zip(*reversed(texts), strict=True)) if texts else [()] * len(self.cells)
+
+
+def _text(value: object, text: Callable[[object], str]) -> str:
+    return UNKNOWN if value is None else text(value)
+
+
+def _by_bucket(units: pa.Table, column: str, grid: Grid) -> dict[Key, Ints]:
+    """The column's sums by (arm, bucket)."""
+    kept = units.filter(_counted(units, grid))
+    counts = np.zeros((len(grid.cells), len(grid.arms), BUCKETS), dtype=np.int64)
+    np.add.at(counts, (grid.cell(kept), grid.arm(kept), _ints(kept["bucket"])), _ints(kept[column]))
+    return dict(zip(grid.keys(), counts, strict=True))
+
+
+def _counted(table: pa.Table, grid: Grid) -> pa.Array:
+    bucket = _ints(table["bucket"])
+    return pa.array((grid.arm(table) >= 0) & (bucket >= 0) & (bucket < BUCKETS))
+
+
+@dataclass(frozen=True)
+class _Sparse:
+    """The counts of one metric, sorted by cell."""
+
+    metric: Metric
+    start: Ints
+    """Where each cell begins, and where the last one ends."""
+    arm: Ints
+    bucket: Ints
+    bin: Ints
+    columns: tuple[Ints, ...]
+    """``n``, or ``numerator`` and ``denominator``."""
+    impossible: int
+    whole: int
+
+    @staticmethod
+    def of(part: Part, grid: Grid) -> "_Sparse":
+        table = part.table.filter(_counted(part.table, grid))
+        is_bins = part.metric.kind == "distribution"
+        bad = pc.is_null(table["bin"]) if is_bins else None
+        impossible = _ints((table.filter(bad) if is_bins else table)["n"]).sum()
+        if is_bins:
+            table = table.filter(pc.invert(bad))
+        cell = grid.cell(table)
+        order = np.argsort(cell, kind="stable")
+        names = ("n",) if is_bins else ("numerator", "denominator")
+        return _Sparse(
+            metric=part.metric,
+            start=np.searchsorted(cell[order], np.arange(len(grid.cells) + 1)).astype(np.int64),
+            arm=grid.arm(table)[order],
+            bucket=_ints(table["bucket"])[order],
+            bin=_ints(table["bin"])[order] if is_bins else cell[order],
+            columns=tuple(_ints(table[name])[order] for name in names),
+            impossible=int(impossible),
+            whole=part.whole,
+        )
+
+    def cube(self, cell: int, arms: int) -> Cube | None:
+        """The cube of a cell; none if it has no value there."""
+        here = slice(self.start[cell], self.start[cell + 1])
+        at = (self.arm[here], self.bucket[here])
+        if self.metric.kind == "ratio":
+            sums = [_summed((arms, BUCKETS), at, column[here]).astype(np.float64) for column in self.columns]
+            return RatioCube(*sums) if sums[1].any() else None
+        bins = self.bin[here]
+        if not len(bins):
+            return None
+        first = int(bins.min())
+        shape = (arms, BUCKETS, int(bins.max()) - first + 1)
+        counts = _summed(shape, (*at, bins - first), self.columns[0][here])
+        return DistributionCube(counts, first, GAMMA, self.whole)
+
+
+def _summed(shape: tuple[int, ...], at: tuple[Ints, ...], values: Ints) -> Ints:
+    summed = np.zeros(shape, dtype=np.int64)
+    np.add.at(summed, at, values)
+    return summed
+
+
+class _Cells(Mapping[Key, Mapping[str, Cube]]):
+    """Cells by key. Each look-up builds the cell's cubes again."""
+
+    def __init__(self, grid: Grid, metrics: list[_Sparse]) -> None:
+        self._arms = len(grid.arms)
+        self._place = {key: place for place, key in enumerate(grid.keys())}
+        self._metrics = metrics
+
+    def __getitem__(self, key: Key) -> dict[str, Cube]:
+        cell = self._place[key]
+        cubes = {it.metric.name: it.cube(cell, self._arms) for it in self._metrics}
+        return {name: cube for name, cube in cubes.items() if cube is not None}
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._place)
+
+    def __len__(self) -> int:
+        return len(self._place)

@@ -1,0 +1,66 @@
+"""The embedded engine: DuckDB over Parquet files, larger than memory."""
+
+import os
+import re
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import ibis
+import ibis.expr.types as ir
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Limits of the engine. Beyond its memory it spills to ``spill``."""
+
+    memory: str = "3GB"
+    threads: int | None = None
+    """All processors if ``None``."""
+    spill: Path | None = None
+
+
+@dataclass(frozen=True)
+class Connection:
+    """An embedded engine of its own."""
+
+    backend: ibis.BaseBackend
+
+    def read(self, files: Sequence[Path]) -> ir.Table:
+        """The rows of Parquet files. Their columns may differ."""
+        return self.backend.read_parquet(
+            [_literal(path) for path in files], table_name="records", union_by_name=True
+        )
+
+
+DEFAULT = Settings()
+
+
+def _literal(path: Path) -> str:
+    """DuckDB takes names for patterns: for a file named ``*.parquet`` it would read the whole directory."""
+    return re.sub(r"[*?\[]", lambda it: f"[{it[0]}]", str(path.absolute()))
+
+
+def connect(settings: Settings = DEFAULT, keep: object = None) -> Connection:
+    """Starts an engine. Its tables keep ``keep`` alive, such as the directory of their files."""
+    # Not a fixed name in a directory that all users share: another one may have made it first.
+    private = tempfile.TemporaryDirectory(prefix="uncork-spill-")
+    spill = settings.spill or private.name
+    backend = ibis.duckdb.connect(
+        memory_limit=settings.memory,
+        threads=settings.threads or os.cpu_count() or 1,
+        temp_directory=str(spill),
+        preserve_insertion_order=False,
+    )
+    hide_progress(backend.con)
+    backend.uncork_keep = (keep, private)
+    return Connection(backend)
+
+
+def hide_progress(connection: duckdb.DuckDBPyConnection) -> None:
+    """Keeps DuckDB's bar out of stdout: where ``__main__`` has no file (``python -c``, notebooks), it draws
+    one for each query of more than 2 s.
+    """
+    connection.execute("SET enable_progress_bar = false")

@@ -1,0 +1,298 @@
+"""The metrics: what each counts, in which records and unit, and which direction is better.
+
+Distributions of positive values are counted in logarithmic bins; values that are often zero (stutters, bytes
+sent again) are ratios of sums. Sums are of whole numbers, so that they are exact on every engine.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import ibis
+import ibis.expr.types as ir
+
+from uncork.measure.errors import InputError
+from uncork.measure.schema import (
+    CLIENT_ENGINES,
+    LARGE_BYTES,
+    NANOS_PER_SECOND,
+    SERVER_ENGINES,
+    Columns,
+)
+
+CHUNK_BYTES: Final = 500_000
+"""Minimum size of a media chunk that counts for the bandwidth."""
+
+SIZE_CLASSES: Final = ("<100 kB", "100 kB-1 MB", "1-3 MB", "3-10 MB", ">=10 MB")
+SIZE_LIMITS: Final = (100_000, 1_000_000, 3_000_000, 10_000_000)
+
+Expression = Callable[[Columns], ir.Value]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric of canonical records."""
+
+    name: str
+    title: str
+    kind: Literal["distribution", "ratio"]
+    unit: str
+    """``bit/s``, ``s``, nothing, or that of a metric of one's own."""
+    better: Literal["higher", "lower"]
+    needs: tuple[str, ...]
+    """Columns without which it does not exist."""
+    value: Expression
+    """Of a distribution the value, of a ratio the numerator. Null: the record has none."""
+    per: Expression | None = None
+    """The denominator of a ratio."""
+    bounds: tuple[float, float] = (0.0, 0.0)
+    """Values beyond count as these. What did not finish counts as the upper one."""
+    about: str = ""
+    statistics: tuple[str, ...] = ()
+    """Of a metric of one's own: what the scorecard shows."""
+    is_share: bool = False
+    """Of a ratio of one's own: whether it is a part of a whole."""
+    limit: str = ""
+    """Of a metric of one's own: how much worse it may get, as `--guardrail` has it."""
+    is_mean: bool = False
+    """Of a ratio: whether its denominator is the number of records."""
+
+
+def size(t: Columns) -> ir.IntegerValue:
+    """What was asked for: known before the controller had any influence. Of a whole connection, what came."""
+    return ibis.coalesce(t["size_bytes"], t["bytes_acked"], t["bytes_delivered"])
+
+
+def _rate(bytes_: ir.Value, nanoseconds: ir.Value) -> ir.Value:
+    """In bits per second; null if no time passed."""
+    return bytes_.cast("float64") * 8e9 / nanoseconds.nullif(0).cast("float64")
+
+
+def _seconds(nanoseconds: ir.Value) -> ir.Value:
+    return nanoseconds.cast("float64") / float(NANOS_PER_SECOND)
+
+
+def _only(condition: ir.Value, value: ir.Value) -> ir.Value:
+    return ibis.cases((condition, value), else_=ibis.null().cast(value.type()))
+
+
+def is_unfinished(t: Columns) -> ir.Value:
+    """Whether the response was broken off: reported as such, or records of others with fewer bytes than were
+    asked for. Records of uncork have no completion time then, and may leave bytes of the warm-up out.
+    """
+    engine = t["engine"].fill_null("")
+    is_own = engine.isin((*CLIENT_ENGINES, *SERVER_ENGINES, "bpf"))
+    is_short = ~is_own & (t["bytes_delivered"] < t["size_bytes"]).fill_null(False)
+    return (t["service_broken_off"] > 0).fill_null(False) | is_short
+
+
+def rate(t: Columns) -> ir.Value:
+    """Throughput by the best measure that the record has. A player's song is rated while it was fetched; the
+    clock of a response that was broken off shows when the client gave up.
+    """
+    is_timed = (t["source"] != "acked") & t["completion_ns"].notnull() & t["playback_items"].isnull()
+    is_timed &= ~is_unfinished(t)
+    by_clock = _rate(t["bytes_delivered"], t["completion_ns"])
+    return ibis.cases((is_timed, by_clock), else_=_rate(t["bytes_acked"], t["busy_ns"]))
+
+
+def _throughput(t: Columns) -> ir.Value:
+    return _only((size(t) >= LARGE_BYTES) & t["playback_items"].isnull(), rate(t))
+
+
+def _bandwidth(t: Columns) -> ir.Value:
+    return _only((size(t) >= CHUNK_BYTES) | t["playback_items"].notnull(), rate(t))
+
+
+def _completion(t: Columns) -> ir.Value:
+    """Of smaller objects. What was asked for and did not arrive took longer than all others."""
+    hour = ibis.literal(HOUR, "float64")
+    took = ibis.cases((is_unfinished(t), hour), else_=ibis.coalesce(_seconds(t["completion_ns"]), hour))
+    return _only(t["size_bytes"] < LARGE_BYTES, took)
+
+
+def _playback_latency(t: Columns) -> ir.Value:
+    waited = ibis.coalesce(_seconds(t["playback_startup_ns"]), ibis.literal(HOUR, "float64"))
+    return _only(t["playback_items"].notnull(), waited)
+
+
+def _rtt_inflation(t: Columns) -> ir.Value:
+    return t["rtt_p50_ms"] / t["rtt_min_ms"].nullif(0.0)
+
+
+def _micros(nanoseconds: ir.Value) -> ir.Value:
+    """Sums of nanoseconds of a billion records would not fit into 64 bits."""
+    return (nanoseconds.cast("float64") / 1e3).floor().cast("int64")
+
+
+HOUR: Final = 3600.0
+_SECONDS: Final = (1e-6, HOUR)
+_RATES: Final = (1e3, 1e12)
+
+BUILT_IN: Final[dict[str, Metric]] = {
+    metric.name: metric
+    for metric in (
+        Metric(
+            "throughput",
+            "Throughput of objects of 3 MB and more",
+            "distribution",
+            "bit/s",
+            "higher",
+            needs=("bytes_acked|bytes_delivered", "busy_ns|completion_ns"),
+            value=_throughput,
+            bounds=_RATES,
+            about="Acknowledged bytes over the time in which data was in flight or waiting; where the client "
+            "measured, bytes over the time until it had the last one.",
+        ),
+        Metric(
+            "completion",
+            "Completion time of objects below 3 MB",
+            "distribution",
+            "s",
+            "lower",
+            needs=("completion_ns", "size_bytes"),
+            value=_completion,
+            bounds=_SECONDS,
+            about="What did not finish counts as slower than all others.",
+        ),
+        Metric(
+            "first_byte",
+            "Time to the first byte",
+            "distribution",
+            "s",
+            "lower",
+            needs=("first_byte_ns",),
+            value=lambda t: _seconds(t["first_byte_ns"]),
+            bounds=_SECONDS,
+        ),
+        Metric(
+            "retransmitted",
+            "Share of bytes sent again",
+            "ratio",
+            "",
+            "lower",
+            needs=("bytes_retransmitted", "bytes_sent"),
+            value=lambda t: t["bytes_retransmitted"],
+            per=lambda t: t["bytes_sent"],
+        ),
+        Metric(
+            "rtt_inflation",
+            "Round-trip time over its minimum",
+            "distribution",
+            "",
+            "lower",
+            needs=("rtt_p50_ms", "rtt_min_ms"),
+            value=_rtt_inflation,
+            bounds=(1e-2, 1e5),
+            about="The median of a transfer over the least of its connection: how full queues are.",
+        ),
+        Metric(
+            "aborted",
+            "Share of responses broken off",
+            "ratio",
+            "",
+            "lower",
+            needs=("service_broken_off", "service_responses"),
+            value=lambda t: t["service_broken_off"],
+            per=lambda t: t["service_responses"],
+        ),
+        Metric(
+            "playback_latency",
+            "Playback latency",
+            "distribution",
+            "s",
+            "lower",
+            needs=("playback_startup_ns", "playback_items"),
+            value=_playback_latency,
+            bounds=_SECONDS,
+            about="From the click to the first sound. Who heard none waited longer than all others.",
+        ),
+        Metric(
+            "stutters",
+            "Stutters per song",
+            "ratio",
+            "",
+            "lower",
+            needs=("playback_stutters", "playback_items"),
+            value=lambda t: t["playback_stutters"],
+            per=lambda t: t["playback_items"],
+        ),
+        Metric(
+            "stalled",
+            "Share of time that stood still",
+            "ratio",
+            "",
+            "lower",
+            needs=("playback_stalled_ns", "playback_played_ns"),
+            value=lambda t: _micros(t["playback_stalled_ns"]),
+            per=lambda t: _micros(t["playback_stalled_ns"]) + _micros(t["playback_played_ns"]),
+        ),
+        Metric(
+            "bandwidth",
+            "Bandwidth of songs and chunks",
+            "distribution",
+            "bit/s",
+            "higher",
+            needs=("bytes_acked|bytes_delivered", "busy_ns|completion_ns"),
+            value=_bandwidth,
+            bounds=_RATES,
+            about="Of transfers of 500 kB and more, and of what a player fetched for a song.",
+        ),
+    )
+}
+
+_OWN: ContextVar[Mapping[str, Metric]] = ContextVar("own metrics", default={})  # noqa: B039 (never changed)
+
+
+class _Registry(Mapping[str, Metric]):
+    """The built-in metrics, and those of the records that are analysed."""
+
+    def __getitem__(self, name: str) -> Metric:
+        own = _OWN.get()
+        return own[name] if name in own else BUILT_IN[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*BUILT_IN, *_OWN.get()))
+
+    def __len__(self) -> int:
+        return len(BUILT_IN) + len(_OWN.get())
+
+
+METRICS: Final[Mapping[str, Metric]] = _Registry()
+"""All metrics by name. Those of one's own are there within ``declared``, in this context only."""
+
+
+@contextmanager
+def declared(metrics: Iterable[Metric]) -> Iterator[None]:
+    """Metrics of one's own, while the context lasts. A built-in one is never replaced."""
+    token = _OWN.set(_checked(metrics))
+    try:
+        yield
+    finally:
+        _OWN.reset(token)
+
+
+def declare(metrics: Iterable[Metric]) -> None:
+    """The same until the end of a context (``contextvars.Context.run``), such as of a command."""
+    _OWN.set(_checked(metrics))
+
+
+def _checked(metrics: Iterable[Metric]) -> dict[str, Metric]:
+    own = {metric.name: metric for metric in metrics}
+    if taken := [name for name in own if name in BUILT_IN]:
+        raise InputError(
+            f"metric.{taken[0]}", "this is the name of a built-in metric", "give it another name"
+        )
+    return own
+
+
+def available(columns: frozenset[str] | set[str]) -> tuple[str, ...]:
+    """Names of the metrics that records with these columns have."""
+    return tuple(name for name, metric in METRICS.items() if not missing(metric, columns))
+
+
+def missing(metric: Metric, columns: frozenset[str] | set[str]) -> tuple[str, ...]:
+    """The columns that the metric needs and that are not there; ``a|b`` is one of two."""
+    return tuple(need for need in metric.needs if not columns & set(need.split("|")))

@@ -1,0 +1,300 @@
+"""Records to counts: the queries, written once as Ibis expressions.
+
+Each metric is one query that scans its own columns and returns, by cell, arm and bucket, counts of
+logarithmic bins or sums of whole numbers. Nothing else leaves the engine, and the same records give the same
+counts, bit for bit, on every engine.
+
+Distributions are those of *clients*: a unit counts once in each cell, its records share its weight. If
+records counted, a controller that brings slow clients more downloads would make their arm look slower, though
+each client is faster (Simpson 1951; Deng, Knoblich and Lu 2018 on the unit of analysis). Ratios (bytes
+sent again, responses broken off) are sums over all records: they are the price that all traffic pays.
+"""
+
+import importlib.util
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import ibis
+import ibis.expr.types as ir
+import pyarrow as pa
+import sqlglot
+
+from uncork.measure.bins import LN_GAMMA, bin_of
+from uncork.measure.cells import Part, Tables, assemble, weight_name
+from uncork.measure.cubes import BUCKETS, WEIGHT, Reduced
+from uncork.measure.errors import InputError
+from uncork.measure.keys import key_column
+from uncork.measure.metrics import METRICS, Metric, available, missing
+from uncork.measure.schema import Columns, unbound
+
+Run = Callable[[ir.Table], pa.Table]
+"""Runs a query; what comes back is small."""
+
+
+@dataclass(frozen=True)
+class ReducePlan:
+    """What to reduce, and by what."""
+
+    control: str
+    """The arm against which the others are measured."""
+    arm: str = "arm"
+    """The column of arms: ``arm``, or ``cc`` and ``group`` where no policy assigned any."""
+    bucket: str = "arm_bucket"
+    unit: str = "arm_unit"
+    experiment: str | None = None
+    """The experiment, where records have several."""
+    arms: tuple[str, ...] | None = None
+    """Those to compare; all that occur if ``None``."""
+    by: tuple[str, ...] = ()
+    metrics: tuple[str, ...] | None = None
+    """All that the records have if ``None``."""
+    window: tuple[int | None, int | None] = (None, None)
+    """Since and until, in nanoseconds since 1970 (UTC); until is not part of it."""
+    per_unit: bool = True
+    """Whether each unit counts once in a distribution; else, and without units, each record does."""
+    scope: str = "response"
+    """Of records of servers: ``response``, or ``connection`` with all its responses; never both."""
+
+
+def to_arrow(query: ir.Table) -> pa.Table:
+    """Runs the query where its table is."""
+    return query.to_pyarrow()
+
+
+def reduce(records: ir.Table, plan: ReducePlan, run: Run = to_arrow) -> Reduced:
+    """Counts of all metrics by ``plan.by``, arm and bucket."""
+    return reduce_views(records, plan, [plan.by], run)[plan.by]
+
+
+def reduce_views(
+    records: ir.Table, plan: ReducePlan, views: Sequence[tuple[str, ...]], run: Run = to_arrow
+) -> dict[tuple[str, ...], Reduced]:
+    """The records by each of the views. A view with fewer keys than another is summed up from its counts."""
+    queries = {view: Queries.from_records(records, replace(plan, by=view)) for view in dict.fromkeys(views)}
+    widest = [view for view in queries if not any(set(view) < set(other) for other in queries)]
+    sources = run(next(iter(queries.values())).sources())
+    units = {view: run(of_view.units()) for view, of_view in queries.items()}
+    arms = _arms(next(iter(units.values())), plan)
+    parts_of = {wide: [view for view in queries if set(view) < set(wide)] for wide in widest}
+    counted = {
+        wide: [
+            Part(m, run(queries[wide].metric(m, parts_of[wide])), queries[wide].whole(m))
+            for m in queries[wide].metrics
+        ]
+        for wide in widest
+    }
+
+    def reduced(view: tuple[str, ...]) -> Reduced:
+        wide = next(wide for wide in widest if set(view) <= set(wide))
+        parts = [part if view == wide else part.summed(view) for part in counted[wide]]
+        return assemble(Tables(parts, units[view], sources), queries[view].texts(), arms)
+
+    return {view: reduced(view) for view in queries}
+
+
+def sql(
+    plan: ReducePlan,
+    dialect: str,
+    columns: Iterable[str] = (),
+    among: Callable[[ir.Table], ir.Table] = lambda records: records,
+) -> str:
+    """All queries as SQL of a dialect (``trino``, ``bigquery``, …) over a table ``records``.
+
+    ``columns`` are those of the records beyond the canonical ones; ``among`` selects rows.
+    """
+    queries = Queries.from_records(among(unbound(columns)), plan)
+    tables = {metric.name: queries.metric(metric) for metric in queries.metrics}
+    tables |= {"units": queries.units(), "sources": queries.sources()}
+    return "\n".join(f"-- {name}\n{compiled(table, dialect)};\n" for name, table in tables.items())
+
+
+def compiled(query: ir.Table, dialect: str) -> str:
+    """The query as SQL. For ClickHouse, ibis counts distinct values with `uniq`, which is approximate."""
+    try:
+        text = str(ibis.to_sql(query, dialect=dialect))
+    except AttributeError:
+        # ibis's compiler reads the types of pyspark, where that is installed.
+        if dialect != "pyspark" or importlib.util.find_spec("pyspark"):
+            raise
+        remedy = "pip install 'uncork[spark]', or write databricks: its SQL is Spark's"
+        raise InputError("--show-sql pyspark", "pyspark is not installed", remedy) from None
+    if dialect != "clickhouse":
+        return text
+    tree = sqlglot.parse_one(text, read=dialect)
+    for approximate in tree.find_all(sqlglot.exp.ApproxDistinct):
+        approximate.replace(sqlglot.exp.func("uniqExact", approximate.this))
+    return tree.sql(dialect=dialect, pretty=True)
+
+
+@dataclass(frozen=True)
+class Queries:
+    """The queries of a plan over some records."""
+
+    table: ir.Table
+    plan: ReducePlan
+    metrics: tuple[Metric, ...]
+    columns: frozenset[str]
+
+    @staticmethod
+    def from_records(records: ir.Table, plan: ReducePlan) -> "Queries":
+        """Checks the plan against the records' columns."""
+        columns = frozenset(records.columns)
+        for role, name in (("arm", plan.arm), ("bucket", plan.bucket)):
+            if name not in columns:
+                raise InputError(
+                    f"--{role}", f"the records have no column {name!r}", "name another one, or import them"
+                )
+        names = available(columns) if plan.metrics is None else plan.metrics
+        metrics = tuple(_metric(name, columns) for name in names)
+        return Queries(in_scope(records, plan), plan, metrics, columns)
+
+    def texts(self) -> dict[str, Callable[[object], str]]:
+        """How the values of each key become text."""
+        return {name: key_column(name, self.columns).text for name in self.plan.by}
+
+    def whole(self, metric: Metric) -> int:
+        """What counts as one in the counts of this metric."""
+        return WEIGHT if metric.kind == "distribution" and self._has_units() else 1
+
+    def _has_units(self) -> bool:
+        return self.plan.per_unit and self.plan.unit in self.columns
+
+    def metric(self, metric: Metric, parts: Sequence[tuple[str, ...]] = ()) -> ir.Table:
+        """Counts of one metric by the keys, arm and bucket: ``bin, n`` of a distribution, ``numerator,
+        denominator, n`` of a ratio. Values that cannot be (negative, infinite, no number) have the bin null,
+        or are counted by ``n``. With units, ``n`` sums their weights, and there is a further sum for the
+        cells of each of ``parts``, which are some of the keys.
+        """
+        rows = self._assigned()
+        if metric.kind == "distribution" and self._has_units():
+            return self._clients(rows, metric, parts)
+        if metric.kind == "distribution":
+            return self._distribution(rows, metric)
+        return self._ratio(rows, metric)
+
+    def units(self) -> ir.Table:
+        """Records and distinct units by the keys, arm, bucket and experiment; also those without an arm."""
+        t = Columns(self.table)
+        unit = self.table[self.plan.unit] if self.plan.unit in self.columns else None
+        keys = self._keys(t) | {"experiment": t["arm_experiment"]}
+        rows = self.table.select(**keys) if unit is None else self.table.select(**keys, unit=unit)
+        units = ibis.literal(0, "int64") if unit is None else rows["unit"].nunique()
+        return rows.group_by(list(keys)).aggregate(rows=rows.count(), units=units)
+
+    def sources(self) -> ir.Table:
+        """Records by source of their throughput: ``source, rows``."""
+        rows = self._assigned()
+        rows = rows.select(source=Columns(rows)["source"])
+        return rows.group_by("source").aggregate(rows=rows.count())
+
+    def _keys(self, t: Columns) -> dict[str, ir.Value]:
+        keys = {name: key_column(name, self.columns).value(t) for name in self.plan.by}
+        return keys | {"arm": t[self.plan.arm].cast("string"), "bucket": t[self.plan.bucket].cast("int64")}
+
+    def _assigned(self) -> ir.Table:
+        """Records with an arm that is compared, and a bucket."""
+        t = Columns(self.table)
+        arm, bucket = t[self.plan.arm].cast("string"), t[self.plan.bucket]
+        of_arms = arm.notnull() if self.plan.arms is None else arm.isin(self.plan.arms)
+        return self.table.filter(of_arms, bucket >= 0, bucket < BUCKETS)
+
+    def _distribution(self, rows: ir.Table, metric: Metric) -> ir.Table:
+        binned = self._binned(rows, metric, {})
+        return binned.group_by(binned.columns).aggregate(n=binned.count())
+
+    def _clients(self, rows: ir.Table, metric: Metric, parts: Sequence[tuple[str, ...]]) -> ir.Table:
+        """A distribution in which the records of a unit share its weight."""
+        binned = self._binned(rows, metric, {"unit": rows[self.plan.unit]})
+        groups = [name for name in binned.columns if name != "unit"]
+        names = {"n": self.plan.by} | {weight_name(part): part for part in parts}
+        weighed = binned.select(*groups, **{name: _weight(binned, by) for name, by in names.items()})
+        return weighed.group_by(groups).aggregate(**{name: weighed[name].sum() for name in names})
+
+    def _binned(self, rows: ir.Table, metric: Metric, more: Mapping[str, ir.Value]) -> ir.Table:
+        """The records with a value of the metric: their keys, arm, bucket, bin, and more."""
+        t = Columns(rows)
+        keys = {**self._keys(t), **more}
+        values = rows.select(**keys, x=metric.value(t))
+        # for Spark, ibis takes NaN for null; here it is a value that cannot be
+        values = values.filter(values["x"].notnull() | values["x"].isnan())
+        return values.select(*keys, bin=bin_value(values["x"], metric.bounds))
+
+    def _ratio(self, rows: ir.Table, metric: Metric) -> ir.Table:
+        assert metric.per is not None, metric.name
+        t = Columns(rows)
+        parts = rows.select(**self._keys(t), numerator=metric.value(t), denominator=metric.per(t))
+        parts = parts.filter(parts["numerator"].notnull() & parts["denominator"].notnull())
+        valid = (parts["numerator"] >= 0) & (parts["denominator"] >= 0)
+        return parts.group_by([*self.plan.by, "arm", "bucket"]).aggregate(
+            numerator=parts["numerator"].sum(where=valid).fill_null(0),
+            denominator=parts["denominator"].sum(where=valid).fill_null(0),
+            n=parts.count(where=~valid),
+        )
+
+
+def _weight(binned: ir.Table, by: Sequence[str]) -> ir.Value:
+    """A record's part of the weight of its unit in its cell; 1 of a value that cannot be. A record without a
+    unit is a unit of its own."""
+    whole = ibis.literal(WEIGHT, "int64")
+    shared = binned["bin"].count().over(group_by=[binned[name] for name in (*by, "arm", "unit")]).nullif(0)
+    part = ((whole - whole % shared) / shared).cast("int64")
+    return ibis.cases(
+        (binned["bin"].isnull(), ibis.literal(1, "int64")), (binned["unit"].isnull(), whole), else_=part
+    )
+
+
+def bin_value(x: ir.Value, bounds: tuple[float, float]) -> ir.Value:
+    """The bin of a value, zero in the lowest; null for a value that cannot be. NaN is never below 1e300."""
+    low, high = (int(bin_of(bound)) for bound in bounds)
+    return ibis.cases(
+        (~((x >= 0.0) & (x < 1e300)), ibis.null().cast("int64")),
+        (x < bounds[0], ibis.literal(low, "int64")),
+        (x > bounds[1], ibis.literal(high, "int64")),
+        else_=(x.ln() / ibis.literal(LN_GAMMA, "float64")).ceil().cast("int64"),
+    )
+
+
+def _metric(name: str, columns: frozenset[str]) -> Metric:
+    metric = METRICS.get(name)
+    if metric is None:
+        raise InputError("--metric", f"no metric {name!r}", f"there are {', '.join(METRICS)}")
+    if lacking := missing(metric, columns):
+        raise InputError(
+            "--metric", f"{name} needs the column {lacking[0].replace('|', ' or ')}", "leave it out"
+        )
+    return metric
+
+
+def in_scope(records: ir.Table, plan: ReducePlan) -> ir.Table:
+    """Records of the scope, the experiment and the window. `uncork host watch` has connections only."""
+    t, known = Columns(records), frozenset(records.columns)
+    conditions: list[ir.Value] = []
+    if "service_scope" in known:
+        scope = t["service_scope"]
+        is_watch = (t["engine"] == "watch") & (scope == "connection")
+        conditions.append((scope == plan.scope) | scope.isnull() | is_watch)
+    if plan.experiment is not None:
+        conditions.append(t["arm_experiment"] == plan.experiment)
+    since, until = plan.window
+    if since is not None:
+        conditions.append(t["service_start_unix_ns"] >= since)
+    if until is not None:
+        conditions.append(t["service_start_unix_ns"] < until)
+    return records.filter(conditions) if conditions else records
+
+
+def _arms(units: pa.Table, plan: ReducePlan) -> tuple[str, ...]:
+    """The arms that occur, control first. Arms of several experiments are never mixed."""
+    experiments = sorted({name for name in units["experiment"].to_pylist() if name})
+    if len(experiments) > 1:
+        raise InputError(
+            "--experiment", f"the records are of several: {', '.join(experiments)}", "choose one"
+        )
+    found = sorted({arm for arm in units["arm"].to_pylist() if arm})
+    if plan.control not in found:
+        there = ", ".join(found) or "none"
+        raise InputError(
+            "--control", f"the column {plan.arm} has no arm {plan.control!r}", f"there are: {there}"
+        )
+    others = [arm for arm in found if arm != plan.control and (plan.arms is None or arm in plan.arms)]
+    return (plan.control, *others)

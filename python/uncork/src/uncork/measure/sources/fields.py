@@ -1,0 +1,251 @@
+"""A field of a log to a value of a canonical column: numbers with units, times, networks."""
+
+import ipaddress
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from typing import Final
+
+from uncork.measure.schema import Column
+from uncork.measure.sources.lines import Row, RowError
+
+NONE: Final = ("", "-", "null", "None")
+"""What logs write for a missing value."""
+
+MAX_COUNT: Final = 2**63 - 1
+MAX_HASH: Final = 2**64 - 1
+
+_TIMES: Final = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+_BYTES: Final = {"bytes": 1, "kB": 10**3, "MB": 10**6, "KiB": 2**10, "MiB": 2**20}
+_RATES: Final = {"bit/s": 1, "kbit/s": 10**3, "Mbit/s": 10**6}
+_FACTORS: Final[dict[str, dict[str, Decimal]]] = {
+    "ns": {unit: Decimal(factor) for unit, factor in _TIMES.items()},
+    "ms": {unit: Decimal(factor) / 10**6 for unit, factor in _TIMES.items()},
+    "bytes": {unit: Decimal(factor) for unit, factor in _BYTES.items()},
+    "bit/s": {unit: Decimal(factor) for unit, factor in _RATES.items()},
+}
+
+Value = str | int | float | None
+
+
+@dataclass(frozen=True)
+class Field:
+    """Where a column's value comes from."""
+
+    sources: tuple[str, ...] = ()
+    """Names of fields; the values of several are joined with a space."""
+    value: str | None = None
+    """The same for all rows."""
+    unit: str | None = None
+    time: str | None = None
+    """How a time is written: ``iso``, ``clf``, ``unix_s``, ``unix_ms``, ``unix_us``, ``unix_ns``."""
+    is_in: tuple[str, ...] = ()
+    """1 if the value is one of these, else 0. The empty text is a field that is there without a value."""
+    none: tuple[str, ...] = ()
+    """Further values that mean a missing one, such as HAProxy's ``-1``."""
+    any_of: tuple["Field", ...] = ()
+    """1 if one of these is 1, 0 if one is known: what several fields of a log report."""
+    is_end: bool = False
+    """The time is that of the end: the start is earlier by the duration (``completion_ns``)."""
+    is_network: bool = False
+    """An address: only its /24 or /48 is kept."""
+    pattern: re.Pattern[str] | None = None
+    """The value is what its first group matches; no match, no value."""
+    names: tuple[tuple[str, str], ...] = ()
+    """Other names for values, such as of arms."""
+    is_required: bool = False
+
+
+def units_of(column: Column) -> tuple[str, ...]:
+    """The units in which a log may have this column."""
+    return tuple(_FACTORS.get(column.unit, ()))
+
+
+def factor_of(column: Column, field: Field) -> Decimal:
+    """By which a number of the log is multiplied."""
+    return _FACTORS[column.unit][field.unit] if field.unit else Decimal(1)
+
+
+def converter(column: Column, field: Field) -> Callable[[Row], Value]:
+    """The function from a row to the column's value. It raises ``RowError``."""
+    if field.any_of:
+        return _any([converter(column, one) for one in field.any_of])
+    convert = _convert(column, field)
+    place = " ".join(field.sources) or column.name
+
+    plain = field.sources[0] if _is_plain(column, field) else None
+
+    def value(row: Row) -> Value:
+        if plain is not None and type(native := row.get(plain)) is int and 0 <= native <= MAX_COUNT:
+            return native
+        text = _raw(row, field)
+        if text is None:
+            if field.is_required:
+                raise RowError(f"{place}: missing")
+            return None
+        try:
+            return convert(text)
+        except (ValueError, ArithmeticError) as error:
+            raise RowError(f"{place}: {_reason(error, column, field)}") from error
+
+    return value
+
+
+def _any(parts: list[Callable[[Row], Value]]) -> Callable[[Row], Value]:
+    def value(row: Row) -> Value:
+        known = [found for part in parts if isinstance(found := part(row), int)]
+        return max(known) if known else None
+
+    return value
+
+
+def _is_plain(column: Column, field: Field) -> bool:
+    """Whether a whole number of JSON is the value as it is."""
+    changes = field.unit or field.time or field.is_in or field.pattern or field.names or field.none
+    return column.kind == "count" and len(field.sources) == 1 and not changes
+
+
+def _reason(error: Exception, column: Column, field: Field) -> str:
+    if isinstance(error, RowError):
+        return str(error)
+    if field.time:
+        return f"no time of the form {field.time}"
+    return {"text": "no address" if field.is_network else "no text"}.get(column.kind, "no number")
+
+
+def _raw(row: Row, field: Field) -> str | None:
+    if field.value is not None:
+        return field.value
+    found = [text_of(row.get(name)) for name in field.sources]
+    if None in found:
+        is_empty = "" in field.is_in and all(name in row for name in field.sources)
+        return "" if is_empty else None
+    text = found[0] if len(found) == 1 else " ".join(str(it) for it in found)
+    assert text is not None
+    text = first_group(field.pattern, text) or ""
+    if text in NONE or text in field.none:
+        return None
+    return dict(field.names).get(text, text) if field.names else text
+
+
+def first_group(pattern: re.Pattern[str] | None, text: str | None) -> str | None:
+    """What the pattern's first group matches; the whole text without a pattern."""
+    if text is None or pattern is None:
+        return text
+    match = pattern.search(text)
+    return match.group(1) if match else None
+
+
+def text_of(value: object) -> str | None:
+    """The value as text. Headers of some servers are lists (Caddy): one member is the value itself."""
+    if isinstance(value, list):
+        value = ", ".join(map(str, value))
+    if value is None or value in NONE:
+        return None
+    return str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def _convert(column: Column, field: Field) -> Callable[[str], Value]:
+    if field.is_in:
+        return lambda text: int(text in field.is_in)
+    if field.time:
+        return _TIME_FORMS[field.time]
+    if field.is_network:
+        return network_of
+    if column.kind == "text":
+        return lambda text: text
+    factor = factor_of(column, field)
+    if column.kind == "number":
+        return lambda text: _number(text, factor)
+    limit = MAX_HASH if column.name == "arm_unit" else MAX_COUNT
+    return lambda text: _count(text, factor, limit)
+
+
+def _count(text: str, factor: Decimal, limit: int = MAX_COUNT) -> int:
+    is_plain = factor == 1 and text.isascii() and text.isdigit()
+    number = int(text) if is_plain else _whole(text, factor)
+    if number < 0:
+        raise RowError("negative")
+    if number > limit:
+        raise RowError("too large")
+    return number
+
+
+def _whole(text: str, factor: Decimal) -> int:
+    try:
+        number = Decimal(text) * factor
+    except InvalidOperation:
+        raise RowError("no number") from None
+    if not number.is_finite():
+        raise RowError("not finite")
+    return int(number.to_integral_value())
+
+
+def _number(text: str, factor: Decimal) -> float:
+    number = float(text) if factor == 1 else float(Decimal(text) * factor)
+    if not math.isfinite(number):
+        raise RowError("not finite")
+    if number < 0:
+        raise RowError("negative")
+    return number
+
+
+_WITH_PORT: Final = re.compile(r"\[([0-9a-fA-F.:]+)\](?::\d+)?|([0-9.]+):\d+")
+"""``203.0.113.7:443`` and ``[2001:db8::1]:443``, as Envoy and old versions of Caddy write a client."""
+
+
+def address_of(text: str) -> str:
+    """The address without a port and brackets."""
+    match = _WITH_PORT.fullmatch(text)
+    return text if match is None else match[1] or match[2]
+
+
+def network_of(text: str) -> str:
+    """The network of an address, which may have a port, as records have it: /24 of IPv4, /48 of IPv6. Raises
+    ``ValueError``.
+    """
+    address = ipaddress.ip_address(address_of(text))
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
+        address = address.ipv4_mapped
+    return str(ipaddress.ip_network((address, 24 if address.version == 4 else 48), strict=False))
+
+
+def _unix(factor: int) -> Callable[[str], int]:
+    return lambda text: _count(text, Decimal(factor))
+
+
+def _iso(text: str) -> int:
+    """Without an offset it is UTC."""
+    return _unix_ns(datetime.fromisoformat(text))
+
+
+_MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_CLF: Final = re.compile(
+    r"\[?(\d\d)/(\w{3})/(\d{4}):(\d\d:\d\d:\d\d(?:\.\d+)?)(?: ?(?:([+-]\d\d:?\d\d)|UTC|GMT|Z))?\]?"
+)
+
+
+def _clf(text: str) -> int:
+    """``10/Oct/2026:13:55:36.123 -0700``: of NCSA logs, and of HAProxy (its times have no offset: UTC)."""
+    match = _CLF.fullmatch(text)
+    if match is None or match[2] not in _MONTHS:
+        raise ValueError(text)
+    day, month, year, time, offset = match.groups()
+    return _iso(f"{year}-{_MONTHS.index(month) + 1:02d}-{day}T{time}{offset or '+0000'}")
+
+
+def _unix_ns(time: datetime) -> int:
+    aware = time if time.tzinfo else time.replace(tzinfo=UTC)
+    since = aware - datetime(1970, 1, 1, tzinfo=UTC)
+    return ((since.days * 86400 + since.seconds) * 10**6 + since.microseconds) * 1000
+
+
+_TIME_FORMS: Final[dict[str, Callable[[str], int]]] = {
+    "iso": _iso,
+    "clf": _clf,
+    **{f"unix_{unit}": _unix(factor) for unit, factor in _TIMES.items()},
+}
+TIME_FORMS: Final = tuple(_TIME_FORMS)

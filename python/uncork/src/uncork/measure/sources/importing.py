@@ -1,0 +1,411 @@
+"""Logs to Parquet files of canonical records, in batches: memory does not grow with the log.
+
+What is wrong with a row goes with it into a file of rejected rows, with the file's name and the line's
+number.
+"""
+
+import hashlib
+import json
+import zlib
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, TextIO
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from uncork.measure.assignment import assign, client, cookie, header
+from uncork.measure.errors import InputError, available
+from uncork.measure.files import Table, part_of, put_in_place, writing
+from uncork.measure.own import METADATA, dumps
+from uncork.measure.schema import Column, arrow_schema
+from uncork.measure.sources import cmcd, lines, nothing, outcome
+from uncork.measure.sources.fields import Value, address_of, converter, first_group, text_of
+from uncork.measure.sources.joining import JOINED, Connections, Key, Times, key_of
+from uncork.measure.sources.lines import Read, Row, RowError
+from uncork.measure.sources.mapping import NO_ARM, Mapping, UnitRule
+from uncork.measure.sources.networks import Networks
+
+BATCH: Final = 20_000
+"""Rows in memory, and in a row group of the result."""
+
+LONGEST: Final = 2_000
+"""Characters of a rejected line that are kept."""
+
+REGION: Final = "region"
+"""The column with the name that a file of networks gives to the client."""
+
+Progress = Callable[[str, int, int, int], None]
+"""Called once per batch with the file's name, its bytes read and in all, and its rows so far."""
+
+
+@dataclass
+class Imported:
+    """What became of the rows of some files."""
+
+    files: list[Path] = field(default_factory=list)
+    rows: int = 0
+    rejected: Counter[str] = field(default_factory=Counter)
+    """By reason."""
+    sample: str = ""
+    """A line that was rejected, with its file and number."""
+
+
+@dataclass
+class Rejects:
+    """The file of rejected rows, an object in each line. It is made when there is one, and gets its name when
+    all are in it.
+    """
+
+    path: Path | None
+    counts: Counter[str]
+    file: TextIO | None = None
+    sample: str = ""
+
+    def add(self, name: str, number: int, line: str, reason: str) -> None:
+        self.counts[reason] += 1
+        self.sample = self.sample or f"{name}, line {number}: {line[: nothing.SHOWN]}"
+        if self.path is None:
+            return
+        with writing(self.path):
+            if self.file is None:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                part = part_of(self.path)
+                self.file = part.open("w", encoding="utf-8", errors="backslashreplace")
+            entry = {"file": name, "line": number, "reason": reason, "text": line[:LONGEST]}
+            self.file.write(json.dumps(entry) + "\n")
+
+    def close(self) -> None:
+        if self.file is None or self.path is None:
+            return
+        part = part_of(self.path)
+        try:
+            with writing(self.path):
+                self.file.close()
+                put_in_place(part, self.path)
+        finally:
+            part.unlink(missing_ok=True)
+
+
+def import_files(
+    paths: Sequence[Path],
+    mapping: Mapping,
+    into: Path,
+    rejected: Path | None = None,
+    progress: Progress | None = None,
+    networks: Networks | None = None,
+    connections: Connections | None = None,
+) -> Imported:
+    """Writes ``into/NAME.parquet`` for each log, and rejected rows to the file ``rejected``.
+
+    With ``connections`` each line gets the arm and controller of its connection. Logs that have lines and no
+    record are an error that says which format would work; so are lines without any known connection.
+    """
+    if connections is not None and mapping.connection is None:
+        remedy = 'add [connection] with address = "FIELD" and port = "FIELD"'
+        raise InputError("--join", f"{mapping.name} does not name the client's port", remedy)
+    with writing(into):
+        into.mkdir(parents=True, exist_ok=True)
+    imported = Imported()
+    rejects = Rejects(rejected, imported.rejected)
+    try:
+        for number, path in enumerate(paths):
+            target = into / f"{number:04d}-{path.name}.parquet"
+            imported.rows += _one(path, mapping, target, rejects, progress, networks, connections)
+            imported.files.append(target)
+    finally:
+        rejects.close()
+    imported.sample = rejects.sample
+    try:
+        if imported.rows == 0:
+            raise nothing.error(paths, mapping, imported.rejected, imported.sample)
+        if connections is not None:
+            connections.check()
+    except InputError:
+        for file in imported.files:
+            file.unlink()
+        raise
+    return imported
+
+
+def _one(
+    path: Path,
+    mapping: Mapping,
+    target: Path,
+    rejects: Rejects,
+    progress: Progress | None,
+    networks: Networks | None,
+    connections: Connections | None,
+) -> int:
+    from uncork.measure.sources import tables
+
+    if tables.is_table(path):
+        if connections is not None:
+            raise InputError("--join", f"{path} is a table", "name logs, one line for each response")
+        batches = tables.open_batches(path, mapping)
+        return tables.convert(batches, mapping, target, rejects, path.name, networks)
+    return _import(path, mapping, target, rejects, progress, networks, connections)
+
+
+def _import(
+    path: Path,
+    mapping: Mapping,
+    target: Path,
+    rejects: Rejects,
+    progress: Progress | None,
+    networks: Networks | None,
+    connections: Connections | None,
+) -> int:
+    total, rows = path.stat().st_size, 0
+    schema = schema_of(mapping, has_networks=networks is not None)
+    with lines.open_text(path) as text, Table(target, schema) as writer:
+        counted = _Counted(text, path)
+        make = _Rows(mapping, path.name, rejects, schema, networks, connections)
+        for batch in _batches(_read(counted, mapping)):
+            table = make.table(batch)
+            writer.write(table)
+            rows += table.num_rows
+            if progress is not None:
+                progress(path.name, counted.bytes if path.suffix != ".gz" else total, total, rows)
+    return rows
+
+
+def schema_of(mapping: Mapping, *, has_networks: bool = False) -> pa.Schema:
+    """Of the files that an import with this mapping writes: canonical columns, and its own."""
+    extra = {name: column.kind for name, (column, _) in mapping.extra().items()}
+    schema = arrow_schema(extra | ({REGION: "text"} if has_networks else {}))
+    return schema.with_metadata({METADATA: dumps(mapping.metrics)}) if mapping.metrics else schema
+
+
+class _Counted:
+    """Lines of a file, and how many bytes they had."""
+
+    def __init__(self, text: Iterable[str], path: Path) -> None:
+        self._text, self._path = text, path
+        self.bytes = 0
+
+    def __iter__(self) -> Iterator[str]:
+        try:
+            for line in self._text:
+                self.bytes += len(line)
+                yield line
+        except (EOFError, OSError, zlib.error) as error:
+            remedy = "copy the file again, or leave it out"
+            raise InputError(str(self._path), f"cannot be read to its end: {error}", remedy) from error
+
+
+def _read(text: Iterable[str], mapping: Mapping) -> Iterator[Read]:
+    """The rows of a log, as the mapping says."""
+    if mapping.format == "json":
+        reads = lines.json_rows(text)
+    elif mapping.format == "csv":
+        reads = lines.csv_rows(text, mapping.delimiter, mapping.header)
+        reads = reads if mapping.cmcd else _checked(reads, mapping)
+    elif mapping.format == "w3c":
+        reads = lines.w3c_rows(text)
+    elif mapping.pattern is not None:
+        reads = lines.pattern_rows(text, mapping.pattern)
+    elif mapping.format == "parquet":
+        raise InputError("--mapping", f"{mapping.name} is of tables, not of logs", "name .parquet files")
+    else:
+        reads = lines.text_rows(text)
+    return cmcd.Sessions(mapping.cmcd).rows(reads) if mapping.cmcd else reads
+
+
+def _checked(reads: Iterator[Read], mapping: Mapping) -> Iterator[Read]:
+    """The rows of a CSV file. Its header must have the mapped columns."""
+    is_checked = False
+    for number, line, row in reads:
+        if not is_checked and not isinstance(row, RowError):
+            check_names(set(row), mapping)
+            is_checked = True
+        yield number, line, row
+
+
+def check_names(names: set[str], mapping: Mapping) -> None:
+    """Whether a header or table has the mapped columns: of optional ones at least one."""
+    wanted = [name for _, of in mapping.fields().values() for name in of.sources]
+    wanted += [mapping.unit.source] if mapping.unit else []
+    lacking = [name for name in dict.fromkeys(wanted) if name not in names]
+    if not lacking or (mapping.optional and len(lacking) < len(set(wanted))):
+        return
+    if mapping.optional:
+        remedy = f"it has {', '.join(sorted(names)[:8])}; write a mapping file that names its columns"
+        raise InputError(mapping.name, "the header has none of the mapped columns", remedy)
+    remedy = f"{available(lacking[0], sorted(names))} (optional = true accepts it)"
+    raise InputError(mapping.name, f"the header lacks {', '.join(map(repr, lacking))}", remedy)
+
+
+def _batches(reads: Iterable[Read]) -> Iterator[list[Read]]:
+    batch: list[Read] = []
+    for read in reads:
+        batch.append(read)
+        if len(batch) == BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+@dataclass(frozen=True)
+class _Good:
+    """A row that can be read."""
+
+    number: int
+    line: str
+    values: list[Value]
+    unit: bytes | None
+    region: str | None
+    id: str
+    key: Key | None
+    """Of the connection, with a join."""
+
+
+class _Rows:
+    """Rows of one log to tables."""
+
+    def __init__(
+        self,
+        mapping: Mapping,
+        name: str,
+        rejects: Rejects,
+        schema: pa.Schema,
+        networks: Networks | None,
+        connections: Connections | None,
+    ) -> None:
+        self._mapping, self._name, self._rejects, self._schema = mapping, name, rejects, schema
+        self._networks, self._connections = networks, connections
+        self._convert = {name: converter(column, of) for name, (column, of) in mapping.fields().items()}
+        self._skip = [converter(Column("condition", "count"), of) for of in mapping.leave_out]
+        self._client = mapping.columns.get("service_client")
+        self._id = None if mapping.id is None else converter(Column("id", "text"), mapping.id)
+
+    def table(self, batch: list[Read]) -> pa.Table:
+        """The batch with all columns, without rejected rows."""
+        good = [it for read in batch if (it := self._row(*read)) is not None]
+        columns: dict[str, Sequence[Value]] = {
+            name: [it.values[at] for it in good] for at, name in enumerate(self._convert)
+        }
+        if self._mapping.source is not None:
+            columns.setdefault("source", [self._mapping.source] * len(good))
+        if self._mapping.has_ids:
+            columns["log_id"] = self._ids(good)
+        if self._networks is not None:
+            columns[REGION] = [it.region for it in good]
+        if self._mapping.unit is not None:
+            columns |= assigned([it.unit for it in good if it.unit is not None], self._mapping.unit, columns)
+        nulls = [None] * len(good)
+        arrays = [pa.array(columns.get(it.name, nulls), it.type) for it in self._schema]
+        table = pa.Table.from_arrays(arrays, schema=self._schema)
+        if not self._mapping.has_ids:
+            return table
+        took = table["completion_ns"].to_pylist()
+        table, is_head = outcome.finished(table, self._mapping)
+        table = self._joined(table, good, took)
+        for it, is_left_out in zip(good, is_head.to_pylist(), strict=True):
+            if is_left_out:
+                self._rejects.add(self._name, it.number, it.line, outcome.NO_BODY)
+        return table.filter(pc.invert(is_head))
+
+    def _joined(self, table: pa.Table, good: list[_Good], took: list[int | None]) -> pa.Table:
+        """The table with arm and controller of the lines' connections."""
+        if self._connections is None:
+            return table
+        starts = table["service_start_unix_ns"].to_pylist()
+        times = [
+            None if start is None else Times(start, start + (span or 0))
+            for start, span in zip(starts, took, strict=True)
+        ]
+        columns = self._connections.columns([it.key for it in good], times)
+        for name in JOINED:
+            table = table.set_column(table.column_names.index(name), table.schema.field(name), columns[name])
+        return table
+
+    def _row(self, number: int, line: str, row: Row | RowError) -> _Good | None:
+        if isinstance(row, RowError):
+            self._rejects.add(self._name, number, line, str(row))
+            return None
+        try:
+            row = flattened(row) if self._mapping.flat else row
+            line = line or json.dumps(row)
+            for of, skip in zip(self._mapping.leave_out, self._skip, strict=True):
+                if skip(row) == 1:
+                    raise RowError(f"not a download: {' '.join(of.sources)}")
+            unit = None if self._mapping.unit is None else unit_of(row, self._mapping.unit)
+            values = [value(row) for value in self._convert.values()]
+            named = self._id(row) if self._id is not None else None
+            return _Good(number, line, values, unit, self._region(row), str(named or line), self._key(row))
+        except (RowError, RecursionError) as error:
+            reason = str(error) if isinstance(error, RowError) else lines.TOO_DEEP
+            self._rejects.add(self._name, number, line, reason)
+            return None
+
+    def _key(self, row: Row) -> Key | None:
+        rule = self._mapping.connection
+        if self._connections is None or rule is None:
+            return None
+        port = None if rule.port is None else text_of(row.get(rule.port)) or ""
+        return key_of(text_of(row.get(rule.address)), port)
+
+    def _ids(self, good: list[_Good]) -> list[Value]:
+        """A number for each line: of the field that identifies it, or of its text. Equal lines that follow
+        each other, as two clients of one address leave them, differ by their count, so that only a log that
+        is read twice has equal ones.
+        """
+        seen: Counter[str] = Counter()
+        ids: list[Value] = []
+        for it in good:
+            seen[it.id] += 1
+            ids.append(_hash(it.id if seen[it.id] == 1 else f"{it.id}\0{seen[it.id]}"))
+        return ids
+
+    def _region(self, row: Row) -> str | None:
+        if self._networks is None or self._client is None:
+            return None
+        address = text_of(row.get(self._client.sources[0])) if self._client.sources else None
+        address = first_group(self._client.pattern, address)
+        return None if address is None else self._networks.name(address_of(address))
+
+
+def _hash(text: str) -> int:
+    """63 bits, a type that every engine has."""
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogateescape"), digest_size=8).digest()
+    return int.from_bytes(digest, "little") >> 1
+
+
+def flattened(row: Row, prefix: str = "") -> Row:
+    """Nested objects as fields with dots."""
+    flat: Row = {}
+    for name, value in row.items():
+        if isinstance(value, dict):
+            flat |= flattened(value, f"{prefix}{name}.")
+        else:
+            flat[prefix + name] = value
+    return flat
+
+
+def unit_of(row: Row, rule: UnitRule) -> bytes:
+    """The bytes to hash for the bucket. Raises ``RowError``."""
+    value = first_group(rule.pattern, text_of(row.get(rule.source)))
+    if not value:
+        raise RowError(f"{rule.source}: missing, and it is the unit")
+    try:
+        return client(address_of(value)) if rule.kind == "prefix" else _KINDS[rule.kind](value)
+    except ValueError:
+        raise RowError(f"{rule.source}: no address") from None
+
+
+_KINDS: Final = {"cookie": cookie, "header": header}
+
+
+def assigned(units: list[bytes], rule: UnitRule, columns: Container[str]) -> dict[str, Sequence[Value]]:
+    """Hash and bucket of the units; the arm, where the log has none and the rule knows the arms."""
+    of = assign(rule.experiment, units)
+    found: dict[str, Sequence[Value]] = {"arm_unit": of.hash.tolist(), "arm_bucket": of.bucket.tolist()}
+    if rule.experiment.arms == (NO_ARM,) or "arm" in columns:
+        return found
+    arms = [rule.experiment.arms[arm] if arm >= 0 else None for arm in of.arm.tolist()]
+    takes_part = [rule.experiment.name if arm is not None else None for arm in arms]
+    return found | {"arm": arms, "arm_experiment": takes_part, "arm_propensity": of.propensity.tolist()}

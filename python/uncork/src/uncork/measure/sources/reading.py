@@ -1,0 +1,129 @@
+"""Files and directories to one table of records, on the embedded engine."""
+
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import ibis
+import ibis.expr.types as ir
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from uncork.measure import schema
+from uncork.measure.engines import duckdb
+from uncork.measure.errors import InputError
+from uncork.measure.own import METADATA, OwnMetric, loads
+from uncork.measure.sources import uncork
+from uncork.measure.sources.importing import REGION, Progress, import_files
+from uncork.measure.sources.mapping import Mapping
+from uncork.measure.sources.networks import Networks
+
+OTHER_TABLES: Final = ("objects.parquet", "series.parquet")
+"""Tables of the laboratory next to the flows; read only if named."""
+
+JSON_SUFFIXES: Final = (".jsonl", ".ndjson", ".json")
+
+
+@dataclass(frozen=True)
+class LoadedRecords:
+    """Records that can be reduced. Imported logs live until the table is dropped."""
+
+    table: ir.Table
+    files: tuple[Path, ...]
+    rejected: dict[str, int] = field(default_factory=dict)
+    """Rows that could not be read, by reason."""
+    metrics: tuple[OwnMetric, ...] = ()
+    """Metrics of the records in addition to the built-in ones."""
+
+
+def read(
+    paths: Sequence[Path | str],
+    mapping: Mapping | None = None,
+    *,
+    unit: Sequence[str] | None = None,
+    work: Path | None = None,
+    rejected: Path | None = None,
+    progress: Progress | None = None,
+    networks: Networks | None = None,
+    settings: duckdb.Settings = duckdb.DEFAULT,
+) -> LoadedRecords:
+    """Reads Parquet files where they are, and imports all others into ``work`` (a temporary directory).
+
+    Parquet files and JSON lines are uncork's records, or canonical ones; a mapping is for all files.
+    ``unit`` are the columns that identify a unit; of results of the laboratory by default each flow.
+    """
+    files = find_files([Path(path) for path in paths], mapping is not None)
+    temporary = tempfile.TemporaryDirectory(prefix="uncork-") if work is None else None
+    into = Path(temporary.name) if temporary is not None else Path(str(work))
+    into.mkdir(parents=True, exist_ok=True)
+    logs = [path for path in files if mapping is not None or path.suffix != ".parquet"]
+    tables = [path for path in files if path not in logs]
+    check(tables)
+    ready = [path if uncork.has_buckets(path) else _bucketed(path, into, unit) for path in tables]
+    counts: Counter[str] = Counter()
+    if logs:
+        imported = import_files(logs, mapping or uncork.JSON_LINES, into, rejected, progress, networks)
+        counts = imported.rejected
+        ready += imported.files
+    table = schema.typed(duckdb.connect(settings, temporary).read(ready), is_duckdb=True)
+    if networks is not None and mapping is None:
+        table = with_regions(table, networks)
+    return LoadedRecords(table, tuple(files), dict(counts), metrics_of(ready))
+
+
+def check(tables: Sequence[Path]) -> None:
+    """Whether there is a row in the Parquet files."""
+    if tables and not any(uncork.rows(path) for path in tables):
+        raise InputError(", ".join(str(path) for path in tables[:3]), "no rows", "name files with records")
+
+
+def with_regions(records: ir.Table, networks: Networks) -> ir.Table:
+    """The records with the names of their clients' networks as ``region``."""
+    if "service_client" not in records.columns:
+        raise InputError(
+            "--networks", "the records have no column service_client", "map the client's address"
+        )
+    clients = records.filter(records["service_client"].notnull()).select("service_client").distinct()
+    texts = [str(it) for it in clients.to_pyarrow()["service_client"].to_pylist()]
+    named = pa.table({"_client": pa.array(texts, pa.string()), REGION: [networks.name(it) for it in texts]},
+                     schema=pa.schema({"_client": pa.string(), REGION: pa.string()}))  # fmt: skip
+    bare = records.drop(REGION) if REGION in records.columns else records
+    names = ibis.memtable(named)
+    return bare.left_join(names, bare["service_client"] == names["_client"]).drop("_client")
+
+
+def metrics_of(files: Sequence[Path]) -> tuple[OwnMetric, ...]:
+    """The metrics that an import declared in these files."""
+    found = [(pq.read_schema(path).metadata or {}).get(METADATA, b"[]") for path in files]
+    return tuple({metric.name: metric for text in found for metric in loads(text)}.values())
+
+
+def find_files(paths: Sequence[Path], is_log: bool) -> list[Path]:
+    """The files of all paths; of directories those with records, at any depth."""
+    files: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            inside = sorted(it for it in path.rglob("*") if it.is_file() and not it.name.startswith("."))
+            files += [it for it in inside if is_log or _has_records(it)]
+        elif path.exists():
+            files.append(path)
+        else:
+            raise InputError(str(path), "no such file or directory")
+    if not files:
+        raise InputError(", ".join(map(str, paths)), "no records", "they are in .parquet or .jsonl files")
+    return files
+
+
+def _has_records(path: Path) -> bool:
+    if path.name in OTHER_TABLES:
+        return False
+    return path.suffix in (".parquet", ".jsonl", ".ndjson")
+
+
+def _bucketed(path: Path, into: Path, unit: Sequence[str] | None) -> Path:
+    target = into / f"lab-{len(list(into.iterdir())):04d}-{path.name}"
+    uncork.add_buckets(path, target, unit)
+    return target

@@ -1,0 +1,118 @@
+"""`python -m uncork`, where its program is found, and what its help costs."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import uncork
+from uncork.program import find_bin
+
+HEAVY = {"chdb", "duckdb", "ibis", "numpy", "pandas", "pyarrow", "pyspark", "rich", "scipy", "sqlglot"}
+CARGO = Path(__file__).parents[3] / "Cargo.toml"
+
+
+def executable(path: Path, script: str) -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def python(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_program_that_the_environment_names_comes_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = executable(tmp_path / "named", "")
+    monkeypatch.setenv("UNCORK", named)
+    assert uncork.find_bin() == named
+
+
+def test_the_program_of_this_environment_comes_before_one_on_the_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = executable(tmp_path / "other/uncork", "")
+    own = executable(tmp_path / "own/uncork", "")
+    monkeypatch.delenv("UNCORK", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path / "other"))
+    monkeypatch.setattr("uncork.program._folders", lambda: [str(tmp_path / "own")])
+    assert find_bin() == own
+    monkeypatch.setattr("uncork.program._folders", list)
+    assert find_bin() == other
+
+
+@pytest.mark.parametrize("named", ["/nonexistent/uncork", "."])
+def test_a_missing_program_is_an_error_with_place_and_remedy(
+    named: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UNCORK", named)
+    with pytest.raises(ValueError, match=f"^UNCORK={re.escape(named)}: program not found; set UNCORK"):
+        find_bin()
+
+
+def test_a_program_that_is_not_installed_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("UNCORK", raising=False)
+    monkeypatch.setenv("PATH", "/nonexistent")
+    monkeypatch.setattr("uncork.program._folders", list)
+    with pytest.raises(ValueError, match=r"^PATH: program `uncork` not found; "):
+        find_bin()
+
+
+def test_python_dash_m_becomes_the_program_with_its_arguments_and_status(tmp_path: Path) -> None:
+    program = executable(tmp_path / "uncork", "printf '%s\\n' \"$@\"; exit 7")
+    done = python("-m", "uncork", "compare", "--rate", "a b", UNCORK=program)
+    assert (done.returncode, done.stdout) == (7, "compare\n--rate\na b\n")
+
+
+def test_python_dash_m_without_a_program_is_an_error_without_a_traceback() -> None:
+    done = python("-m", "uncork", "compare", UNCORK="/nonexistent/uncork")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: UNCORK=/nonexistent/uncork: program not found")
+
+
+@pytest.mark.parametrize("command", ["experiment", "learn"])
+def test_help_imports_no_engine(command: str) -> None:
+    count = "import sys; from uncork.__main__ import main\ntry: main()\nexcept SystemExit: pass\n"
+    shown = python("-c", count + "print(*sys.modules, file=sys.stderr)", command, "--help")
+    assert shown.stdout.startswith("Examples:\n  uncork ")
+    modules = shown.stderr.split()
+    assert not HEAVY & {name.partition(".")[0] for name in modules}
+    # Each costs a millisecond. Python itself has 35, argparse and its translations 20.
+    assert len(modules) < 130, modules
+
+
+@pytest.mark.parametrize(
+    ("command", "wrong", "near"), [("experiment", "analyse", "analyze"), ("learn", "plann", "plan")]
+)
+def test_an_unknown_command_imports_no_engine_and_suggests_the_nearest(
+    command: str, wrong: str, near: str
+) -> None:
+    done = python("-X", "importtime", "-m", "uncork", command, wrong)
+    assert done.returncode == 2
+    assert f"did you mean {near}? uncork {command} --help" in done.stderr
+    assert " numpy" not in done.stderr
+
+
+def test_a_dependency_that_is_not_installed_is_an_error_with_a_remedy() -> None:
+    without = "import sys; sys.modules['duckdb'] = None; from uncork.__main__ import main; sys.exit(main())"
+    done = python("-c", without, "experiment", "analyze", "records")
+    assert done.returncode == 2
+    assert done.stderr == "error: duckdb: module is not installed; pip install uncork\n"
+
+
+def test_the_version_is_that_of_the_crates() -> None:
+    if not CARGO.exists():
+        pytest.skip(f"*** NOT RUN: {CARGO} is only in the repository ***")
+    assert f'\n[workspace.package]\nversion = "{uncork.__version__}"\n' in CARGO.read_text("utf-8")

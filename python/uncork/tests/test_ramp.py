@@ -1,0 +1,104 @@
+"""The policy that a verdict says."""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from full_disk import full_disk
+from made import analysis, cell, guarded
+from uncork.experiment.cli import main
+from uncork.experiment.decisions import decided
+from uncork.experiment.document import document, to_json
+from uncork.experiment.result import Analysis
+from uncork.experiment.rows import Settings
+from uncork.experiment.verdict import decide
+
+KEY = "000102030405060708090a0b0c0d0e0f"
+MIXED = (cell("PE", 1.1, key="country"), cell("DE", 0.9, key="country"))
+
+
+def result(of: Analysis, path: Path) -> Path:
+    found = decided(of, Settings())
+    path.write_text(to_json(document(found, decide(found, Settings()), "analyze")), encoding="utf-8")
+    return path
+
+
+def checked(path: Path) -> None:
+    """By `uncork policy check`, where the program is built."""
+    program = os.environ.get("UNCORK") or shutil.which("uncork")
+    if program:
+        done = subprocess.run(
+            [program, "policy", "check", str(path)], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("cells", "says"),
+    [
+        (MIXED, ['country = ["PE"]', 'country = ["DE"]']),
+        ((cell("AS64500", 1.05, key="asn"), cell("AS64501", 1.05, key="asn")), ["bbr for all clients"]),
+        (
+            (cell("<100 kB", 0.9, key="size_class"), cell(">=10 MB", 1.2, key="size_class")),
+            ['min = "10000kB"'],
+        ),
+        ((cell("Europe", 0.9), cell("North America", 1.2)), ['country = ["BM", "CA", "GL", "PM", "US"]']),
+    ],
+)
+@pytest.mark.parametrize("step", ["1%", "50%"])
+def test_policy_of_a_verdict(cells: tuple, says: list[str], step: str, tmp_path: Path) -> None:
+    path, out = result(analysis(cells), tmp_path / "result.json"), tmp_path / "policy.toml"
+    assert main(["policy", str(path), "-o", str(out), "--key", KEY, "--step", step]) == 0
+    text = out.read_text(encoding="utf-8")
+    assert all(one in text for one in says)
+    assert f'share = "{2 * int(step[:-1])}%"' in text
+    checked(out)
+
+
+def test_a_policy_that_cannot_be_written_is_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["policy", str(result(analysis(MIXED), tmp_path / "r.json")), "--key", KEY]
+    assert main(command) == 0
+    printed = capsys.readouterr().out
+    with full_disk():
+        assert main([*command, "-o", str(tmp_path / "policy.toml")]) == 3
+    assert capsys.readouterr().out == printed
+    assert not (tmp_path / "policy.toml").exists()
+
+
+def test_a_cell_with_harm_is_excluded_first(tmp_path: Path) -> None:
+    out = tmp_path / "policy.toml"
+    main(["policy", str(result(analysis(MIXED), tmp_path / "r.json")), "-o", str(out), "--key", KEY])
+    text = out.read_text(encoding="utf-8")
+    assert text.index('country = ["DE"]') < text.index('country = ["PE"]')
+
+
+@pytest.mark.parametrize(
+    ("of", "why"),
+    [
+        (analysis(guardrails=(guarded("broken"),)), "the verdict is `stop`"),
+        (
+            analysis((cell("a", 1.0, 0.1), cell("b", 1.0, 0.1)), guardrails=(guarded("likely broken"),)),
+            "`wait`",
+        ),
+        (analysis((cell("20", 1.2, key="hour"), cell("21", 0.8, key="hour"))), "no such condition"),
+    ],
+)
+def test_no_policy_without_a_verdict(
+    of: Analysis, why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = result(of, tmp_path / "result.json")
+    assert main(["policy", str(path), "--key", KEY]) == 2
+    assert why in capsys.readouterr().err
+
+
+def test_a_file_that_is_not_a_result_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps([1]), encoding="utf-8")
+    assert main(["policy", str(path), "--key", KEY]) == 2
+    assert "not a result" in capsys.readouterr().err
