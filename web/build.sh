@@ -11,5 +11,11 @@ export CARGO_TARGET_DIR=target
 export CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS="--remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo --remap-path-prefix=$PWD=/uncork"
 cargo build --locked --profile wasm --target "$target" -p uncork-playground
 rm -rf target/web && mkdir -p target/web
-cp web/index.html web/style.css web/*.js docs/start/first-comparison.svg target/web/
+find web -maxdepth 1 -name "*.js" ! -name offline.js -exec cp {} target/web/ \;
+cp web/index.html web/style.css docs/start/first-comparison.svg target/web/
 cp "target/$target/wasm/uncork_playground.wasm" target/web/uncork.wasm
+# The worker for times without a network names every file, and changes with each of them.
+cd target/web
+files=$(printf '"%s", ' *)
+version=$(cat -- * | sha256sum | cut -c1-16)
+sed -e "s/VERSION/$version/" -e "s/\"FILES\"/${files%, }/" ../../web/offline.js >offline.js

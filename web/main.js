@@ -227,6 +227,7 @@ calm.addEventListener("change", still);
 still();
 
 stories();
+navigator.serviceWorker?.register("offline.js");
 take(options, { replay: true });
 laboratory.ask("catalogue", {}).then(({ result }) => {
   controls = new Controls(byId("controls"), result, (to) => take(to));

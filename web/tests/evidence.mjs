@@ -34,10 +34,10 @@ ${files.join("\n")}
 | time | ms |
 |---|---|
 | from navigation to the first race | ${times.first.toFixed(0)} |
-| the same with the processor throttled four times, median of five | ${times.throttled.toFixed(0)} |
+| the same with the page's thread throttled four times, median of five; Chromium does not throttle workers | ${times.throttled.toFixed(0)} |
 ${runs.map(([cc, ms]) => `| 10 MB with ${cc}, one seed, with its result document: CPU | ${ms.toFixed(1)} |`).join("\n")}
 
-The tests also cover accessibility (axe-core, no violations, light and dark, 400 to 1600 pixels wide), bad addresses, keys, reduced motion, and the page
+The tests also cover accessibility (axe-core, no violations, light and dark, 400 to 1600 pixels wide), bad addresses, keys, reduced motion, the page without a network, and
 without scripts.
 `;
 }

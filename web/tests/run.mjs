@@ -190,6 +190,19 @@ await test("reduced_motion_has_steps_and_no_play", async () => {
   await Promise.all([page.close(), moving.close()]);
 });
 
+await test("page_works_without_a_network_after_the_first_visit", async () => {
+  const page = await open("#cc=cubic,bbr3&size=300kB&seeds=1");
+  await page.evaluate(async () => {
+    const { active } = await navigator.serviceWorker.ready;
+    if (active.state !== "activated") await new Promise((resolve) => active.addEventListener("statechange", resolve, { once: true }));
+  });
+  await page.context().setOffline(true);
+  await page.reload();
+  await settled(page);
+  assert.ok((await textOf(page, "answer")).includes("bbr3"));
+  await page.close();
+});
+
 await test("page_without_script_has_text_and_picture", async () => {
   const page = await open("", { javaScriptEnabled: false });
   assert.ok(await page.locator("noscript img, figure img").first().isVisible());

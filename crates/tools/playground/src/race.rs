@@ -97,7 +97,7 @@ pub fn race(text: &str) -> Result<String, Refusal> {
     Ok(serde_json::to_string(&race).unwrap_or_default())
 }
 
-/// The interval of a run whose length is not known yet.
+/// The interval of a run of unknown length.
 fn sample_every(spec: &CompareSpec, path: &PathSpec) -> TimeDelta {
     let shortest = match spec.workload {
         Workload::Duration(duration) => duration,
