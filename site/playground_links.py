@@ -50,12 +50,15 @@ def links(block: str, page: Path) -> str:
     )
 
 
+def with_links(content: str, page: Path) -> str:
+    return FENCED.sub(lambda block: block[0] + links(block[0], page), content)
+
+
 def adapt_items(items: list) -> None:
     for item in items:
         chapter = item.get("Chapter") if isinstance(item, dict) else None
         if chapter and chapter["path"]:
-            page = DOCS / chapter["path"]
-            chapter["content"] = FENCED.sub(lambda it, page=page: it[0] + links(it[0], page), chapter["content"])
+            chapter["content"] = with_links(chapter["content"], DOCS / chapter["path"])
         if chapter:
             adapt_items(chapter["sub_items"])
 
