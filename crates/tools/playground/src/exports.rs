@@ -33,19 +33,19 @@ pub extern "C" fn output_bytes(nth: usize) -> usize {
     OUTPUTS.with_borrow(|outputs| outputs.get(nth).map_or(0, String::len))
 }
 
-/// [`crate::setup`].
+/// [`crate::setup()`].
 #[unsafe(no_mangle)]
 pub extern "C" fn setup() -> u32 {
     answer(|text| crate::setup(text).map(|json| vec![json]))
 }
 
-/// [`crate::race`].
+/// [`crate::race()`].
 #[unsafe(no_mangle)]
 pub extern "C" fn race() -> u32 {
     answer(|text| crate::race(text).map(|json| vec![json]))
 }
 
-/// [`crate::compare`]: JSON and text.
+/// [`crate::compare()`]: JSON and text.
 #[unsafe(no_mangle)]
 pub extern "C" fn compare() -> u32 {
     answer(|text| {

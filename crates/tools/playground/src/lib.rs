@@ -1,6 +1,6 @@
 //! The laboratory in a browser. A page gives the options of `uncork compare` as lines of `name=value` and gets texts.
 //!
-//! [`setup`] explains the options, [`race`] runs the first seed with time series, [`compare`] runs all seeds. The page
+//! [`setup()`] explains the options, [`race()`] runs the first seed with time series, [`compare()`] runs all seeds. The page
 //! calls them as WebAssembly through `exports`, which has no glue code: one input, and outputs by number.
 
 mod compare;

@@ -118,7 +118,7 @@ mod tests {
             ("bogus", "bogus", "unknown option 'bogus'"),
             ("rtt=10ms,20ms", "rtt", "one value, or run in a terminal: uncork compare --rate"),
             ("size=10GB", "size", "packets in all are too many for a page"),
-            ("duration=1h\nrate=10gbit", "duration", "packets in all are too many for a page"),
+            ("duration=60s\nrate=10gbit", "duration", "packets in all are too many for a page"),
             ("seeds=10000", "seeds", "30000 flows in all are too many for a page"),
         ] {
             let refused = refusal(text);

@@ -14,7 +14,7 @@ use crate::VERSION;
 use crate::scenario::Scenario;
 
 impl SweepResults {
-    /// The contents of [`SWEEP_FILES`].
+    /// The contents of [`SWEEP_FILES`](crate::SWEEP_FILES).
     pub fn files(
         &self,
         scenario: &Scenario,

@@ -239,6 +239,21 @@ mod tests {
     }
 
     #[test]
+    fn options_by_name_are_the_arguments() {
+        for line in [
+            "uncork compare",
+            "uncork compare --preset lte --loss 0%,gilbert:mean=1%,burst=5 --queue cake --jitter 1ms",
+            "uncork compare --rate 5mbit,1gbit --buffer 83p --duration 3s --start together --cc bbr3+reno",
+        ] {
+            let words: Vec<&str> = line.split_whitespace().skip(2).collect();
+            let pairs =
+                words.chunks_exact(2).map(|pair| (pair[0].trim_start_matches("--"), pair[1]));
+            let by_name = CompareSpec::of_options(pairs).unwrap().command();
+            assert_eq!(by_name, command(line));
+        }
+    }
+
+    #[test]
     fn options_override_a_preset_but_defaults_do_not() {
         let lte = Preset::find("lte").and_then(|preset| preset.path()).expect("a path");
         assert_eq!(spec("uncork compare --preset lte").paths(), std::slice::from_ref(&lte));
