@@ -53,10 +53,10 @@ pub struct Decided {
     pub propensity: Option<f64>,
     /// The controller; null leaves the system's.
     pub tcp: Option<String>,
-    /// The initial window; `None` is the kernel's. A rule of a policy writes it: `32p`.
+    /// The initial window, such as `32p`; null is the kernel's.
     #[serde(default)]
     pub initial_window: Option<String>,
-    /// The rate at which the initial window leaves: `burst`, `20mbit`; `None` leaves the pacing to the kernel.
+    /// The rate at which the initial window leaves: `burst`, `20mbit`; null leaves the pacing to the kernel.
     #[serde(default)]
     pub initial_rate: Option<String>,
     /// The pacing cap.

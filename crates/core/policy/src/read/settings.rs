@@ -49,11 +49,18 @@ pub(crate) fn of(section: &Section<'_>, defaults: &Defaults) -> Result<Settings>
     let window = section.read("initial_window", |node| window(node, defaults.max_window))?;
     let rate = section.read("initial_rate", initial_rate)?;
     let cap = section.read("pacing_cap", cap)?;
+    let window = window.or(otherwise.initial_window);
+    let rate = rate.or(otherwise.initial_rate);
+    if let (None, Some(_), Some(node)) = (window, rate, section.get("initial_rate")) {
+        let message = "`initial_rate` has no effect without `initial_window`";
+        return Err(ConfigError::new(&node.place, message)
+            .help("write initial_window, such as \"32p\", or remove it"));
+    }
     Ok(Settings {
         quic: quic.unwrap_or(otherwise.quic),
         tcp: tcp.or_else(|| otherwise.tcp.clone()),
-        initial_window: window.or(otherwise.initial_window),
-        initial_rate: rate.or(otherwise.initial_rate),
+        initial_window: window,
+        initial_rate: rate,
         pacing_cap: cap.or(otherwise.pacing_cap),
     })
 }

@@ -212,7 +212,7 @@ fn what_a_route_does_not_know_is_refused_with_its_place() {
         ("[default]\npacing_cap = \"1mbit\"", "test: `pacing_cap` in [default]: "),
         ("[default]\ninitial_window = \"32p\"", "test: `initial_window` in [default]: "),
         (
-            "[[rule]]\nclient = \"10.0.0.0/8\"\nuse = { initial_rate = \"1mbit\" }",
+            "[[rule]]\nclient = \"10.0.0.0/8\"\nuse = { initial_window = \"20p\", initial_rate = \"1mbit\" }",
             "test:1: `initial_rate`: ",
         ),
         ("[[rule]]\nsize = { min = \"3MB\" }\nuse = { tcp = \"bbr\" }", "test:1: `size = "),

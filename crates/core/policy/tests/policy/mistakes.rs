@@ -43,6 +43,7 @@ const CASES: &[Case] = &[
     case("initial_window = \"32p\"", "initial_rate = \"bursts\"", "\"bursts\""),
     case("initial_window = \"32p\"", "initial_rate = \"0mbit\"", "\"0mbit\""),
     case("initial_window = \"32p\"", "initial_rate = 20", "20"),
+    case("initial_window = \"32p\"", "initial_rate = \"burst\"", "\"burst\""),
     case("share = \"50%\"", "share = 50", "50"),
     case("share = \"50%\"", "share = 0.5", "0.5"),
     case("share = \"50%\"", "share = \"150%\"", "\"150%\""),
