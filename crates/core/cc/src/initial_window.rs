@@ -24,6 +24,7 @@ pub enum InitialWindowError {
 }
 
 impl InitialWindow {
+    const PACKET_BYTES: u32 = 1500;
     const PACKETS: core::ops::RangeInclusive<u32> = 1..=1000;
     /// From the smallest packet that QUIC must be able to send (RFC 9000 §14) to a thousand packets
     /// of 1500.
@@ -35,6 +36,11 @@ impl InitialWindow {
             Self::Packets(packets) => u64::from(packets) * u64::from(mss),
             Self::Bytes(bytes) => bytes.as_u64(),
         }
+    }
+
+    /// Whether it is larger than `max`, for packets of 1500 bytes.
+    pub fn exceeds(self, max: Self) -> bool {
+        self.bytes(Self::PACKET_BYTES) > max.bytes(Self::PACKET_BYTES)
     }
 
     /// The window in packets of `mss` bytes, at least one.

@@ -56,7 +56,7 @@ pub use policy::{Policy, When};
 pub use prefix::{Prefix, PrefixError, Prefixes};
 pub use prefix_map::PrefixMap;
 pub use release::Release;
-pub use settings::{InitialRate, MAX_WINDOW, MSS_BYTES, PACKET_BYTES, Settings};
+pub use settings::{InitialRate, MAX_WINDOW, MSS_BYTES, Settings};
 pub use signed::{SignatureError, Signed};
 pub use table::TableError;
 pub use uncork_cc::{InitialWindow, InitialWindowError};

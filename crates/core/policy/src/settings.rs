@@ -8,8 +8,6 @@ use uncork_units::Rate;
 /// Initial windows in bytes become packets of this size over TCP: Ethernet's, without IP and TCP headers (RFC 9293 §3.7.1).
 pub const MSS_BYTES: u32 = 1460;
 
-/// Packets of this size make initial windows in packets and in bytes comparable.
-pub const PACKET_BYTES: u32 = 1500;
 /// The maximum of initial windows, unless a policy has `max_initial_window`. In 2017 content delivery networks began with up to 46.
 pub const MAX_WINDOW: InitialWindow = InitialWindow::Packets(64);
 

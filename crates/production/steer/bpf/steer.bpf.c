@@ -498,8 +498,8 @@ static always_inline void apply(struct bpf_sock_ops *ops, const struct outcome *
 	counts->refused += refused;
 }
 
-/* What the program wants to hear of the connection. */
-static always_inline int reports(const struct outcome *outcome, int is_kept)
+/* The callbacks that the connection needs. */
+static always_inline int callbacks(const struct outcome *outcome, int is_kept)
 {
 	int ends_rate = outcome->initial_rate && outcome->initial_rate != PACED;
 
@@ -545,7 +545,7 @@ static always_inline void begin(struct bpf_sock_ops *ops, int is_opened)
 	/* Without room for it the connection has its settings, but leaves no record. */
 	is_kept = keep(bpf_get_socket_cookie(ops), &decision);
 	counts->unkept += !is_kept;
-	bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags | reports(outcome, is_kept));
+	bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags | callbacks(outcome, is_kept));
 }
 
 /* The first acknowledgement ends the initial rate. A policy that was applied meanwhile does not know the connection's cap. */

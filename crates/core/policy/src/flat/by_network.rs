@@ -170,8 +170,9 @@ impl ArmAssigner<'_> {
                 let Outcome { tcp, initial_window, .. } = &self.flat.outcomes[usize::from(outcome)];
                 (tcp, initial_window.map(|window| window.packets(MSS_BYTES)))
             };
-            let (tcp, initial_window) = gives(outcome);
-            if own.is_asked && !(item.is_unit && gives(outcome) == gives(around.outcome)) {
+            let given = gives(outcome);
+            if own.is_asked && !(item.is_unit && given == gives(around.outcome)) {
+                let (tcp, initial_window) = given;
                 let network = prefix(item.first, item.bits);
                 decisions.push(NetworkDecision { network, tcp: tcp.clone(), initial_window });
             }

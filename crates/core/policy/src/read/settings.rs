@@ -5,7 +5,7 @@ use uncork_config::{ConfigError, Node, Place, Result, Section};
 use uncork_units::Rate;
 
 use super::keys;
-use crate::{InitialRate, MAX_WINDOW, PACKET_BYTES, Settings};
+use crate::{InitialRate, MAX_WINDOW, Settings};
 
 /// Maximum length of a controller's name in the kernel (`TCP_CA_NAME_MAX` without the NUL byte).
 const NAME: usize = 15;
@@ -86,7 +86,7 @@ fn kernel_name(node: &Node) -> Result<Box<str>> {
 
 fn window(node: &Node, max: InitialWindow) -> Result<InitialWindow> {
     let window: InitialWindow = node.parse()?;
-    if window.bytes(PACKET_BYTES) <= max.bytes(PACKET_BYTES) {
+    if !window.exceeds(max) {
         return Ok(window);
     }
     Err(ConfigError::new(&node.place, format!("{window} is above the maximum of {max}")).help(

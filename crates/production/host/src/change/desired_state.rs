@@ -9,7 +9,7 @@ use std::str::FromStr;
 use uncork_config::{ConfigError, Entry, Node, Result, Section, each};
 use uncork_units::ByteCount;
 
-use uncork_policy::{InitialWindow, MAX_WINDOW, MSS_BYTES, PACKET_BYTES};
+use uncork_policy::{InitialWindow, MAX_WINDOW, MSS_BYTES};
 
 use super::keys;
 
@@ -162,7 +162,7 @@ fn route(section: &Section<'_>) -> Result<DesiredRoute> {
 
 fn initial_window(node: &Node) -> Result<u32> {
     let window: InitialWindow = node.parse()?;
-    if window.bytes(PACKET_BYTES) <= MAX_WINDOW.bytes(PACKET_BYTES) {
+    if !window.exceeds(MAX_WINDOW) {
         return Ok(window.packets(MSS_BYTES));
     }
     Err(ConfigError::new(&node.place, format!("{window} is above the maximum of {MAX_WINDOW}"))

@@ -103,27 +103,34 @@ fn is_default(policy: &Policy, algorithm: &str) -> Result<(), String> {
     }
 }
 
+/// Algorithm and initial window.
+type Given<'a> = (&'a str, Option<u32>);
+
 /// Routes for the decisions that differ from what the routes around them, or the host's, already give.
 fn differing<'a>(decisions: &'a [NetworkDecision], without: Without<'a>) -> Vec<DesiredRoute> {
     let Without { algorithm, routes, desired } = without;
-    // Algorithm and initial window.
-    let desired: BTreeMap<Prefix, (&str, Option<u32>)> =
+    let desired: BTreeMap<Prefix, Given<'_>> =
         desired.iter().map(|it| (it.to, (&*it.algorithm, it.initial_window))).collect();
     let of_route = |route: &'a Route| {
         (route.congctl.as_deref().unwrap_or(algorithm), route::initial_window(route))
     };
     let own = |to: Prefix| desired.get(&to).copied().or_else(|| routes.get(&to).map(of_route));
     let mut made = Vec::new();
-    // The decisions around the current one, outermost first.
-    let mut around: Vec<(Prefix, (&str, Option<u32>))> = Vec::new();
+    // The decisions around the current one, outermost first, each after what the host gives there.
+    let mut around: Vec<(Prefix, Given<'_>, Given<'_>)> = Vec::new();
     for NetworkDecision { network, tcp, initial_window } in decisions {
         let to = Prefix { address: network.address(), bits: network.bits() };
-        while around.last().is_some_and(|(outer, _)| !outer.covers(to)) {
+        while around.last().is_some_and(|(outer, ..)| !outer.covers(to)) {
             around.pop();
         }
-        let of_host = own(to).or_else(|| to.around().find_map(own)).unwrap_or((algorithm, None));
-        let inherited = || around.last().map(|(_, given)| *given);
-        let given = own(to).or_else(inherited).unwrap_or(of_host);
+        let (of_host, given) = match (own(to), around.last()) {
+            (Some(own), _) => (own, own),
+            (None, Some((_, of_host, wanted))) => (*of_host, *wanted),
+            (None, None) => {
+                let of_host = to.around().find_map(own).unwrap_or((algorithm, None));
+                (of_host, of_host)
+            }
+        };
         // Without a window of the policy's, that of the host's route stays.
         let wanted = match desired.get(&to) {
             Some(desired) => *desired,
@@ -133,7 +140,7 @@ fn differing<'a>(decisions: &'a [NetworkDecision], without: Without<'a>) -> Vec<
             let (algorithm, initial_window) = (wanted.0.to_owned(), wanted.1);
             made.push(DesiredRoute { to, algorithm, lock: false, initial_window });
         }
-        around.push((to, wanted));
+        around.push((to, of_host, wanted));
     }
     made
 }
