@@ -114,7 +114,10 @@ fn differing<'a>(decisions: &'a [NetworkDecision], without: Without<'a>) -> Vec<
     let of_route = |route: &'a Route| {
         (route.congctl.as_deref().unwrap_or(algorithm), route::initial_window(route))
     };
-    let own = |to: Prefix| desired.get(&to).copied().or_else(|| routes.get(&to).map(of_route));
+    let mut own: BTreeMap<Prefix, Given<'_>> =
+        routes.iter().map(|(to, route)| (*to, of_route(route))).collect();
+    own.extend(&desired);
+    let own = |to: Prefix| own.get(&to).copied();
     let mut made = Vec::new();
     // The decisions around the current one, outermost first, each after what the host gives there.
     let mut around: Vec<(Prefix, Given<'_>, Given<'_>)> = Vec::new();
