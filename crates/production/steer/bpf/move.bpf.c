@@ -79,6 +79,7 @@ SECTION("iter/tcp") int move(struct bpf_iter__tcp *context)
 	kept = kept_of(cookie);
 	if (kept) {
 		target.decision.window = kept->decision.window;
+		target.decision.flags |= kept->decision.flags & RATED;
 		kept->decision = target.decision;
 	}
 	return 0;

@@ -498,12 +498,10 @@ static always_inline void apply(struct bpf_sock_ops *ops, const struct outcome *
 	counts->refused += refused;
 }
 
-/* The callbacks that the connection needs. */
-static always_inline int callbacks(const struct outcome *outcome, int is_kept)
+static always_inline void end_rate(struct bpf_sock_ops *ops, u32 cap)
 {
-	int ends_rate = outcome->initial_rate && outcome->initial_rate != PACED;
-
-	return (is_kept ? REPORT_STATES : 0) | (ends_rate ? REPORT_RTT : 0);
+	cap = cap ? cap : NO_CAP;
+	bpf_setsockopt(ops, SOL_SOCKET, SO_MAX_PACING_RATE, &cap, sizeof(cap));
 }
 
 /* Whether there was a place. */
@@ -529,7 +527,7 @@ static always_inline void begin(struct bpf_sock_ops *ops, int is_opened)
 	struct decision decision = {};
 	struct counts *counts;
 	struct client client;
-	int is_kept;
+	int callbacks = REPORT_STATES;
 
 	if (!head)
 		return;
@@ -542,28 +540,41 @@ static always_inline void begin(struct bpf_sock_ops *ops, int is_opened)
 	apply(ops, outcome, counts);
 	counts->connections++;
 	decision.window = ops->snd_cwnd;
-	/* Without room for it the connection has its settings, but leaves no record. */
-	is_kept = keep(bpf_get_socket_cookie(ops), &decision);
-	counts->unkept += !is_kept;
-	bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags | callbacks(outcome, is_kept));
+	if (outcome->initial_rate && outcome->initial_rate != PACED) {
+		decision.flags = RATED;
+		callbacks |= REPORT_RTT;
+	}
+	if (keep(bpf_get_socket_cookie(ops), &decision)) {
+		bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags | callbacks);
+		return;
+	}
+	/* Without room for it the connection has its settings, but no initial rate, and leaves no record. */
+	counts->unkept++;
+	if (decision.flags)
+		end_rate(ops, outcome->pacing_cap);
 }
 
-/* The first acknowledgement ends the initial rate. A policy that was applied meanwhile does not know the connection's cap. */
+/* The first acknowledgement ends the initial rate. A policy that was applied meanwhile does not know the connection's cap. Other
+ * programs ask for these callbacks, too.
+ */
 static always_inline void acknowledged(struct bpf_sock_ops *ops)
 {
-	const struct kept *kept = kept_of(bpf_get_socket_cookie(ops));
+	struct kept *kept = kept_of(bpf_get_socket_cookie(ops));
 	const struct outcome *outcome;
 	const struct head *head;
-	u32 number = 0, cap = NO_CAP;
+	u32 number = 0, cap = 0;
 
+	if (!kept || !(kept->decision.flags & RATED))
+		return;
+	kept->decision.flags &= ~RATED;
 	head = lookup(&heads, &number);
-	if (kept && head && kept->decision.policy == head->policy) {
+	if (head && kept->decision.policy == head->policy) {
 		number = kept->decision.outcome;
 		outcome = lookup(&outcomes, &number);
-		if (outcome && outcome->pacing_cap)
+		if (outcome)
 			cap = outcome->pacing_cap;
 	}
-	bpf_setsockopt(ops, SOL_SOCKET, SO_MAX_PACING_RATE, &cap, sizeof(cap));
+	end_rate(ops, cap);
 	bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags & ~REPORT_RTT);
 }
 

@@ -12,6 +12,11 @@ enum {
 
 #define NAME 16
 
+/* Of a decision. The connection was moved here when it was open (move.bpf.c). */
+#define MOVED 1
+/* Its initial rate lasts until the first acknowledgement. */
+#define RATED 2
+
 static void *(*lookup)(void *map, const void *key) = (void *)1;
 static u64 (*bpf_get_socket_cookie)(void *of) = (void *)46;
 
@@ -20,7 +25,7 @@ struct decision {
 	u64 policy;
 	u64 unit; /* the hash; 0 without an experiment */
 	u32 outcome;
-	u16 flags; /* 1: moved here when it was open (move.bpf.c) */
+	u16 flags; /* MOVED, RATED */
 	u16 window; /* packets that it began with, as the kernel has them */
 };
 
