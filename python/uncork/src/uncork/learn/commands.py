@@ -14,7 +14,7 @@ from uncork.experiment.commands.analyze import DIALECTS
 from uncork.experiment.commands.common import instant
 from uncork.experiment.commands.design import span
 from uncork.experiment.words import counted
-from uncork.learn import demo, networks, proposal, resultfile, twin, twinpage
+from uncork.learn import demo, networks, proposal, resultfile, saved_options, twin, twinpage
 from uncork.learn.entries import EVERYBODY, level_of
 from uncork.learn.explain import explain
 from uncork.learn.history import render
@@ -155,9 +155,18 @@ def run_plan(options: argparse.Namespace) -> int:
     if options.show_sql:
         console.data(_sql(options, now))
         return 0
-    proposal.propose(options, _store(options), now, console.text)
+    store = _store(options)
+    _report_saved(options)
+    proposal.propose(options, store, now, console.text)
     console.line(f"\nActivate it with: uncork learn apply {options.output}")
     return 0
+
+
+def _report_saved(options: argparse.Namespace) -> None:
+    if words := saved_options.described(options, options.output):
+        console.note(
+            f"options of the last plan in {options.output}: {words} (--forget-options: the defaults)"
+        )
 
 
 def _sql(options: argparse.Namespace, now: datetime) -> str:
@@ -169,7 +178,7 @@ def _sql(options: argparse.Namespace, now: datetime) -> str:
     as_of = until // DAY_NS if until is not None else int(now.timestamp()) // proposal.DAY_SECONDS
     on_trial = proposal.on_trial(_store(options)) if options.output is not None else []
     # The query does not contain the policy's key.
-    settings = proposal.settings_of(options, as_of, "0" * 32)
+    settings = proposal.settings_of(saved_options.complete(options, options.output), as_of, "0" * 32)
     return resultfile.sql(settings, options.show_sql, on_trial)
 
 
@@ -183,6 +192,9 @@ def run_run(options: argparse.Namespace) -> int:
     if options.keep < 0:
         raise InputError("--keep", f"`{options.keep}` is not a number of rounds", "write 0 to keep none")
     store = _store(options)
+    _report_saved(options)
+    # A plan with other options, made while the loop runs, does not change what the loop does.
+    options = saved_options.complete(options, options.output)
     program = _program()
     loop = Loop(
         store,

@@ -15,7 +15,8 @@ from uncork.experiment.commands.common import Progress, add_reading, instant, re
 from uncork.experiment.commands.design import connection_settings
 from uncork.experiment.policyfile import KEY, UNITS
 from uncork.learn import evidence, prior, resultfile, twin
-from uncork.learn.settings import CLASSES, GUARDRAILS, SITES, Settings
+from uncork.learn.saved_options import add_saved, complete, save
+from uncork.learn.settings import CLASSES, Settings
 from uncork.learn.store import Store
 from uncork.learn.tablefile import date
 from uncork.measure import console
@@ -35,49 +36,30 @@ def add_options(one: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="in place of records: the result of the query of plan --show-sql, as Parquet",
     )
+    one.add_argument(
+        "--forget-options",
+        action="store_true",
+        help="defaults for all options that are not given, in place of the values of the last plan in DIR",
+    )
     what = one.add_argument_group("experiment")
-    what.add_argument("--experiment", default="explore", metavar="NAME", help="[default: explore]")
-    what.add_argument("--control", default="control", metavar="ARM", help="[default: control]")
-    what.add_argument("--treated", default="bbr", metavar="ARM", help="[default: bbr]")
+    add_saved(what, "--experiment", metavar="NAME", help="name of the experiment")
+    add_saved(what, "--control", metavar="ARM", help="the arm that is known")
+    add_saved(what, "--treated", metavar="ARM", help="the arm that may be better")
     what.add_argument("--until", metavar="DAY", help="use records before this day [default: all]")
     rule = one.add_argument_group("decisions")
-    rule.add_argument(
-        "--worth", default="1%", metavar="SHARE", help="least expected lift worth a change [default: 1%%]"
-    )
-    rule.add_argument(
-        "--tolerate", default="2%", metavar="SHARE", help="maximum loss of any client network [default: 2%%]"
-    )
-    rule.add_argument("--sure", default="95%", metavar="P", help="probability to switch on [default: 95%%]")
-    rule.add_argument(
-        "--harmed",
-        default="0.2%",
-        metavar="SHARE",
-        help="most traffic that is worse than that, as sure as --sure [default: 0.2%%]",
-    )
-    rule.add_argument("--half-life", type=float, default=14, metavar="DAYS", help="of evidence [default: 14]")
-    rule.add_argument("--dwell", type=int, default=3, metavar="DAYS", help="between changes [default: 3]")
-    rule.add_argument(
-        "--changed", default="20%", metavar="SHARE", help="most traffic that changes in a day [default: 20%%]"
-    )
-    rule.add_argument(
-        "--confirm",
-        default="100%",
-        metavar="SHARE",
-        help="most of an AS that changes before a switchback confirms it [default: 100%%: it needs none]",
-    )
-    rule.add_argument(
-        "--guardrail",
-        action="append",
-        default=[],
-        metavar="METRIC=LIMIT",
-        help=f"a ratio that must not get worse [default: {', '.join(GUARDRAILS).replace('%', '%%')}]",
-    )
-    rule.add_argument(
-        "--prior",
-        type=Path,
-        metavar="FILE",
-        help="what a calibrated twin expects of ASes without data (calibrate --prior)",
-    )
+    add_saved(rule, "--worth", metavar="SHARE", help="minimum expected lift worth a change")
+    add_saved(rule, "--tolerate", metavar="SHARE", help="maximum loss of any client network")
+    add_saved(rule, "--sure", metavar="P", help="probability to switch on")
+    harmed = "maximum traffic that is worse than --tolerate, as sure as --sure"
+    add_saved(rule, "--harmed", metavar="SHARE", help=harmed)
+    add_saved(rule, "--half-life", metavar="DAYS", help="of evidence")
+    add_saved(rule, "--dwell", metavar="DAYS", help="between changes")
+    add_saved(rule, "--changed", metavar="SHARE", help="maximum traffic that changes in a day")
+    confirm = "maximum share of an AS that changes before a switchback confirms it; 100%: it needs none"
+    add_saved(rule, "--confirm", metavar="SHARE", help=confirm)
+    add_saved(rule, "--guardrail", metavar="METRIC=LIMIT", help="a ratio that must not get worse")
+    prior_help = "what a calibrated twin expects of ASes without data (calibrate --prior)"
+    add_saved(rule, "--prior", metavar="FILE", help=prior_help)
     files = one.add_argument_group("policy")
     files.add_argument(
         "--key", metavar="HEX", help="32 hexadecimal digits [default: that of the active version]"
@@ -85,54 +67,31 @@ def add_options(one: argparse.ArgumentParser) -> None:
     files.add_argument(
         "--sign", metavar="FILE", type=Path, help="sign versions with this Ed25519 private key (PEM)"
     )
-    files.add_argument("--control-settings", default="quic=cubic,tcp=cubic", metavar="SETTINGS")
-    files.add_argument("--treated-settings", default="quic=bbr3,tcp=bbr", metavar="SETTINGS")
-    files.add_argument(
-        "--unit",
-        default="cookie:uid",
-        help="of the random share [default: cookie:uid]; prefix learns by AS only",
-    )
-    files.add_argument("--rules", type=Path, metavar="FILE", help="rules of your own, which come first")
-    files.add_argument("--listener", default="", metavar="NAME", help="only connections of this listener")
-    files.add_argument("--place", default="", choices=("listener", "host"), help="column that names the PoP")
-    files.add_argument(
-        "--places",
-        type=int,
-        default=100,
-        metavar="N",
-        help="only the N places with most bytes have tables [default: 100]",
-    )
-    files.add_argument(
-        "--only",
-        default="",
-        choices=CLASSES,
-        help="let these objects decide for all connections: for uncork steer, which knows no sizes",
-    )
-    files.add_argument(
-        "--random", default="10%", metavar="SHARE", help="share that stays random [default: 10%%]"
-    )
-    files.add_argument(
-        "--holdback", default="1%", metavar="SHARE", help="share that never changes [default: 1%%]"
-    )
-    files.add_argument(
-        "--ttl", type=int, default=7, metavar="DAYS", help="until the table expires [default: 7]"
-    )
-    files.add_argument(
-        "--site",
-        action="append",
-        default=[],
-        metavar="NETWORK",
-        help="between sites, never learned; 'none': there is none [default: private networks]",
-    )
+    add_saved(files, "--control-settings", metavar="SETTINGS", help="of the control arm's connections")
+    add_saved(files, "--treated-settings", metavar="SETTINGS", help="of the treated arm's connections")
+    unit = "of the random share: cookie:NAME, header:NAME or prefix, which learns by AS only"
+    add_saved(files, "--unit", metavar="UNIT", help=unit)
+    add_saved(files, "--rules", metavar="FILE", help="rules of your own, which come first")
+    add_saved(files, "--listener", metavar="NAME", help="only connections of this listener")
+    add_saved(files, "--place", choices=("listener", "host"), help="column that names the PoP")
+    add_saved(files, "--places", metavar="N", help="only the N places with most bytes have tables")
+    only = "let these objects decide for all connections: for uncork steer, which knows no sizes"
+    add_saved(files, "--only", choices=CLASSES, help=only)
+    add_saved(files, "--random", metavar="SHARE", help="share that stays random")
+    add_saved(files, "--holdback", metavar="SHARE", help="share that never changes")
+    add_saved(files, "--ttl", metavar="DAYS", help="until the table expires")
+    site = "between sites, never learned; 'none': there is none"
+    add_saved(files, "--site", metavar="NETWORK", help=site)
     add_reading(one)
 
 
 def propose(
     options: argparse.Namespace, store: Store, now: datetime, show: Callable[[str], object] = lambda _: None
 ) -> tuple[int, str]:
-    """Adds a version. The result is its number and what it changes; `show` gets the latter before anything is
-    written.
+    """Adds a version, and saves its options. The result is its number and what it changes; `show` gets the
+    latter before anything is written.
     """
+    options = complete(options, store.root)
     if store.is_stopped():
         raise InputError(str(store.stop_file), "the kill switch is on", "remove the file, and plan again")
     current = store.current()
@@ -154,6 +113,7 @@ def propose(
     progress("decisions")
     progress.done()
     number, changes = store.plan(settings, counts, now, show=show)
+    save(options, store.root)
     for one in dict.fromkeys(store.mismatches(number).values()):
         console.note(f"warning: {one.warning(store.settings(number))}")
     return number, changes
@@ -221,7 +181,7 @@ def settings_of(options: argparse.Namespace, as_of: int, key: str, today: int | 
         raise InputError("--places", f"`{options.places}` is not a number of places", "write 1 or more")
     for limit in options.guardrail:
         measures.parse_limit(limit)
-    sites = SITES if not options.site else () if options.site == ["none"] else tuple(options.site)
+    sites = () if options.site == ["none"] else tuple(options.site)
     arms = {
         options.control: connection_settings(options.control_settings, "--control-settings"),
         options.treated: connection_settings(options.treated_settings, "--treated-settings"),
@@ -239,7 +199,7 @@ def settings_of(options: argparse.Namespace, as_of: int, key: str, today: int | 
         unit=options.unit,
         listener=options.listener,
         sites=sites,
-        guardrails=tuple(options.guardrail) or GUARDRAILS,
+        guardrails=tuple(options.guardrail),
         worth=share(options.worth, "--worth"),
         tolerated=share(options.tolerate, "--tolerate"),
         sure=share(options.sure, "--sure"),
@@ -252,11 +212,21 @@ def settings_of(options: argparse.Namespace, as_of: int, key: str, today: int | 
         random=share(options.random, "--random"),
         holdback=share(options.holdback, "--holdback"),
         ttl=options.ttl,
-        rules=options.rules.read_text(encoding="utf-8") if options.rules else "",
-        prior=prior.load_prior(options.prior, _controllers(options, arms)) if options.prior else {},
+        rules=_rules(options.rules),
+        prior=prior.load_prior(Path(options.prior), _controllers(options, arms)) if options.prior else {},
         # Without a switchback nothing depends on the day: the same records give the same version on any day.
         today=today if confirm < 1 else None,
     )
+
+
+def _rules(name: str) -> str:
+    """The hand-written rules in the file; without a name there are none."""
+    if not name:
+        return ""
+    try:
+        return Path(name).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"--rules {name}", str(error), "name a file of rules in TOML") from None
 
 
 def _controllers(options: argparse.Namespace, arms: Mapping[str, Mapping[str, str]]) -> list[tuple[str, str]]:

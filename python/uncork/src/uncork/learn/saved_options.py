@@ -1,0 +1,126 @@
+"""The options of plans that are saved in the directory of versions: the next plan need not repeat them.
+
+Options of records, of keys and `--until` are not saved.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from uncork.learn.settings import GUARDRAILS, SITES
+from uncork.measure.errors import InputError
+from uncork.measure.files import read_json, write
+
+FILE = "options.json"
+
+Value = str | int | float | list[str]
+
+DEFAULTS: Mapping[str, Value] = {
+    "experiment": "explore",
+    "control": "control",
+    "treated": "bbr",
+    "worth": "1%",
+    "tolerate": "2%",
+    "sure": "95%",
+    "harmed": "0.2%",
+    "half_life": 14.0,
+    "dwell": 3,
+    "changed": "20%",
+    "confirm": "100%",
+    "guardrail": list(GUARDRAILS),
+    "prior": "",
+    "control_settings": "quic=cubic,tcp=cubic",
+    "treated_settings": "quic=bbr3,tcp=bbr",
+    "unit": "cookie:uid",
+    "rules": "",
+    "listener": "",
+    "place": "",
+    "places": 100,
+    "only": "",
+    "random": "10%",
+    "holdback": "1%",
+    "ttl": 7,
+    "site": list(SITES),
+}
+"""By the name in the namespace of argparse. Empty: none."""
+FILES = ("prior", "rules")
+"""Options that name files: saved as absolute paths, because the next plan may start elsewhere."""
+
+
+def add_saved(group: argparse._ArgumentGroup, flag: str, help: str, **more: Any) -> None:
+    """Adds one of these options. Its value is None unless it is given."""
+    default = DEFAULTS[_name(flag)]
+    if isinstance(default, list):
+        more["action"] = "append"
+    elif not isinstance(default, str):
+        more["type"] = type(default)
+    if isinstance(default, float):
+        help += f" [default: {default:g}]"
+    elif default:
+        help += f" [default: {', '.join(default) if isinstance(default, list) else default}]"
+    group.add_argument(flag, help=help.replace("%", "%%"), **more)
+
+
+def complete(options: argparse.Namespace, directory: Path | None) -> argparse.Namespace:
+    """Each option as given; otherwise as in the last plan of the directory, or by default."""
+    saved = {} if directory is None or options.forget_options else load(directory)
+    given = {name: value for name in DEFAULTS if (value := getattr(options, name)) is not None}
+    given |= {name: str(Path(given[name]).resolve()) for name in FILES if given.get(name)}
+    return argparse.Namespace(**{**vars(options), **DEFAULTS, **saved, **given})
+
+
+def save(options: argparse.Namespace, directory: Path) -> None:
+    """Writes the values of completed options that are not the defaults."""
+    values = {name: getattr(options, name) for name in DEFAULTS}
+    text = json.dumps({name: value for name, value in values.items() if value != DEFAULTS[name]}, indent=2)
+    write(directory / FILE, text + "\n")
+
+
+def load(directory: Path) -> dict[str, Value]:
+    """The options saved in the directory."""
+    path = directory / FILE
+    if not path.exists():
+        return {}
+    remedy = "repair it, or write --forget-options"
+    document = read_json(path, remedy)
+    if not isinstance(document, dict):
+        raise InputError(str(path), "not a table of options", remedy)
+    for name, value in document.items():
+        if name not in DEFAULTS:
+            raise InputError(f"{path}: {name}", "is not an option of a plan", remedy)
+        if not _is_like(value, DEFAULTS[name]):
+            raise InputError(f"{path}: {name}", f"`{value}` is not a value of {flag(name)}", remedy)
+    return document
+
+
+def _is_like(value: object, default: Value) -> bool:
+    if isinstance(default, list):
+        return isinstance(value, list) and all(isinstance(one, str) for one in value)
+    if isinstance(default, float):
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    return type(value) is type(default)
+
+
+def described(options: argparse.Namespace, directory: Path) -> str:
+    """The options that were not given and are those of the last plan, as one would write them."""
+    saved = {} if options.forget_options else load(directory)
+    return " ".join(
+        f"{flag(name)} {shlex.quote(str(one))}"
+        for name, value in saved.items()
+        if getattr(options, name) is None
+        for one in (value if isinstance(value, list) else [value])
+    )
+
+
+def flag(name: str) -> str:
+    """How the option is written."""
+    return "--" + name.replace("_", "-")
+
+
+def _name(flag: str) -> str:
+    return flag.removeprefix("--").replace("-", "_")
