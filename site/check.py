@@ -1,4 +1,4 @@
-"""Checks the links of all pages and the headings that they name; of docs/ also contents, lengths and docs/questions.tsv.
+"""Checks the links of pages and the headings that they name; of docs/ also contents, lengths, schemas and docs/questions.tsv.
 
 python3 site/check.py         # prints the words of each part and every problem; exits with 1 if there is a problem
 """
@@ -128,11 +128,21 @@ def question_problems(pages: dict[Path, Page]) -> list[str]:
     return problems
 
 
+def schema_problems(page: Page) -> list[str]:
+    """Schemas that the page of formats does not link."""
+    return [
+        f"{page.path.relative_to(ROOT)}: has no link to schemas/{one.name}"
+        for one in sorted((DOCS / "schemas").glob("*.json"))
+        if f"../schemas/{one.name}" not in page.links
+    ]
+
+
 def main() -> None:
     pages = {ROOT / name: Page(ROOT / name) for name in files("*.md") if not name.startswith(OTHERS)}
     docs = [page for path, page in pages.items() if path.is_relative_to(DOCS)]
     problems = [it for page in pages.values() for it in link_problems(page, pages)]
     problems += contents_problems(docs) + word_problems(docs) + question_problems(pages)
+    problems += schema_problems(pages[DOCS / "reference/results.md"])
     for problem in problems:
         print(f"error: {problem}", file=sys.stderr)
     sys.exit(1 if problems else 0)

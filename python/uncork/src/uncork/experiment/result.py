@@ -54,7 +54,7 @@ class Row:
     reason: str
     """The reason for a missing effect; else empty."""
     q_value: float | None
-    """p-value adjusted for the declared family (Benjamini-Hochberg); None outside of it."""
+    """p-value adjusted for the declared family (Benjamini-Hochberg); null outside of it."""
     mde: float | None
     """Smallest relative change that this much data would find with power 80 %."""
     verdict: str
@@ -117,7 +117,7 @@ class Cell:
     """`enable`, `keep`, `wait`, or `none` where the records give no verdict."""
     why: str
     days_more: int | None
-    """Only of `wait`: days until a change of `detect` would be found; None if more days cannot help."""
+    """Only of `wait`: days until a change of `detect` would be found; null if more days cannot help."""
     units_more: int | None = None
     """Only of `wait`: units of both arms together beyond those here that would find it in the same days."""
     reason: str = ""
