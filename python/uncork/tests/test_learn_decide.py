@@ -152,9 +152,9 @@ def test_a_large_gain_that_is_known_badly_is_beyond_chance() -> None:
 
 
 def test_gains_are_seldom_found_where_there_are_none() -> None:
-    """30 daily looks at growing evidence of all networks: 400 worlds without a gain, at most 1 of 20."""
+    """30 daily looks at growing evidence of all networks: 120 worlds without a gain, at most 1 of 20."""
     rng = np.random.default_rng(5)
-    worlds, days, count = 400, 30, len(SMALL.share)
+    worlds, days, count = 120, 30, len(SMALL.share)
     tree = hierarchy(SMALL.section)
     ever = 0
     for _ in range(worlds):

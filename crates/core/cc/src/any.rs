@@ -12,7 +12,8 @@ use crate::cubic::{Cubic, LinuxCubic};
 use crate::event::{AppState, Feedback, Lost, PathEvent, RttSample, SentPacket, Timeout, Token};
 use crate::inheritance::Inheritance;
 use crate::newreno::NewReno;
-use crate::spec::{Algorithm, CcSpec};
+use crate::spec::{Algorithm, CcSpec, SEARCH};
+use crate::start::Search;
 
 /// Any controller of this crate, by value.
 #[derive(Clone, Debug)]
@@ -20,8 +21,12 @@ use crate::spec::{Algorithm, CcSpec};
 pub enum AnyController {
     /// NewReno.
     Reno(NewReno),
+    /// NewReno that starts with SEARCH.
+    SearchReno(NewReno<Search>),
     /// CUBIC.
     Cubic(Cubic),
+    /// CUBIC that starts with SEARCH.
+    SearchCubic(Cubic<Search>),
     /// CUBIC as in Linux.
     LinuxCubic(LinuxCubic),
     /// BBR version 1.
@@ -34,7 +39,13 @@ impl CcSpec {
     /// Builds a controller for a new connection.
     pub fn build(&self, settings: &Settings) -> AnyController {
         match self.algorithm() {
+            Algorithm::Reno if self.has(SEARCH) => {
+                AnyController::SearchReno(NewReno::with_start(settings))
+            }
             Algorithm::Reno => AnyController::Reno(NewReno::new(settings)),
+            Algorithm::Cubic if self.has(SEARCH) => {
+                AnyController::SearchCubic(Cubic::with_start(settings))
+            }
             Algorithm::Cubic if self.has("linux") => {
                 AnyController::LinuxCubic(LinuxCubic::new(settings))
             }
@@ -56,7 +67,9 @@ impl AnyController {
     pub fn bequeath(&self, rtt: RttSample) -> Inheritance {
         match self {
             Self::Reno(reno) => reno.bequeath(rtt),
+            Self::SearchReno(reno) => reno.bequeath(rtt),
             Self::Cubic(cubic) => cubic.bequeath(rtt),
+            Self::SearchCubic(cubic) => cubic.bequeath(rtt),
             Self::LinuxCubic(cubic) => cubic.bequeath(rtt),
             Self::Bbr1(bbr) => bbr.bequeath(),
             Self::Bbr3(bbr) => bbr.bequeath(),
@@ -161,7 +174,7 @@ macro_rules! dispatch {
     };
 }
 
-dispatch!(AnyController, [], [Reno, Cubic, LinuxCubic, Bbr1, Bbr3]);
+dispatch!(AnyController, [], [Reno, SearchReno, Cubic, SearchCubic, LinuxCubic, Bbr1, Bbr3]);
 dispatch!(Either<A, B>, [A, B], [A, B]);
 
 #[cfg(test)]

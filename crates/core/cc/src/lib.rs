@@ -87,7 +87,6 @@
 #![deny(clippy::float_arithmetic)]
 
 mod ack_frequency;
-mod ack_train;
 mod any;
 mod bbr1;
 mod bbr3;
@@ -96,7 +95,6 @@ mod cubic;
 mod event;
 mod filter;
 mod full_pipe;
-mod hystart;
 mod in_linux;
 mod inheritance;
 mod initial_window;
@@ -115,6 +113,7 @@ mod spec;
 mod ticks;
 
 pub mod pacer;
+pub mod start;
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../../docs/reference/embedding.md")]

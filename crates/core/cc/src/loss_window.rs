@@ -14,6 +14,7 @@ use crate::recovery::{RecoveryChange, RecoveryEpisode};
 use crate::resume::trial::Trial;
 use crate::resume::{Reconnaissance, ResumePhase};
 use crate::round::RoundCounter;
+use crate::start::{SlowStart, StartAck};
 use resume::Jumped;
 
 /// Maximum segments one ACK may count for in slow start without pacing (RFC 9406 §4.3). Pacing
@@ -344,6 +345,32 @@ impl LossWindow {
         let most = if self.paced { acked } else { L * self.mss() };
         let grown = self.cwnd.saturating_add(acked.min(most) / divisor);
         self.cwnd = grown.min(self.ssthresh).max(self.cwnd);
+    }
+
+    /// Grows by a delivery of `acked` bytes in slow start. The initial one ends when `start` says so; slow start
+    /// that resumes after a Safe Retreat is not the initial one (RFC 9406 §4.3).
+    pub(crate) fn grow_in_slow_start<S: SlowStart>(
+        &mut self,
+        start: &mut S,
+        now: Time,
+        acked: u64,
+        rtt: Option<RttSample>,
+    ) {
+        if !self.is_initial() {
+            return self.slow_start(acked, 1);
+        }
+        self.slow_start(acked, start.growth_divisor());
+        let ack = StartAck {
+            now,
+            round: self.round(),
+            rtt,
+            delivered: self.delivered,
+            segments: self.cwnd / self.mss(),
+            is_paced: self.is_paced(),
+        };
+        if start.on_ack(&ack) {
+            self.end_slow_start();
+        }
     }
 
     /// Ends slow start without a loss. A window below two segments, the minimum ssthresh, first

@@ -6,13 +6,15 @@ use crate::controller::{Control, Controller, Settings, Snapshot};
 use crate::event::{AppState, Feedback, Lost, PathEvent, RttSample, SentPacket, Timeout, Token};
 use crate::inheritance::Inheritance;
 use crate::loss_window::{Congestion, LossReaction, LossWindow};
+use crate::start::{ClassicStart, SlowStart};
 
 /// NewReno: slow start, one segment per round trip, half the window per congestion event.
 ///
-/// Slow start is the classic one, as in the kernel's Reno: it ends with a loss.
+/// Slow start is the classic one, as in the kernel's Reno: it ends with a loss. Another method may end it earlier.
 #[derive(Clone, Debug)]
-pub struct NewReno {
+pub struct NewReno<S = ClassicStart> {
     window: LossWindow,
+    start: S,
     /// Bytes acknowledged since congestion avoidance last added a segment.
     acked: u64,
 }
@@ -22,7 +24,14 @@ const _: () = assert!(size_of::<NewReno>() <= 192, "servers keep one per connect
 impl NewReno {
     /// Creates a controller for a new connection.
     pub fn new(settings: &Settings) -> Self {
-        Self { window: LossWindow::new(settings), acked: 0 }
+        Self::with_start(settings)
+    }
+}
+
+impl<S: SlowStart> NewReno<S> {
+    /// Creates a controller with `S` as the method that ends the initial slow start.
+    pub fn with_start(settings: &Settings) -> Self {
+        Self { window: LossWindow::new(settings), start: S::INITIAL, acked: 0 }
     }
 
     /// State handed over to another controller.
@@ -31,9 +40,9 @@ impl NewReno {
     }
 
     //= rfc5681 3.1-3
-    fn grow(&mut self, bytes: u64) {
+    fn grow(&mut self, now: Time, bytes: u64, rtt: Option<RttSample>) {
         if self.window.in_slow_start() {
-            self.window.slow_start(bytes, 1);
+            self.window.grow_in_slow_start(&mut self.start, now, bytes, rtt);
         } else {
             self.avoid_congestion(bytes);
         }
@@ -60,8 +69,11 @@ impl NewReno {
     }
 }
 
-impl Controller for NewReno {
+impl<S: SlowStart> Controller for NewReno<S> {
     fn on_sent(&mut self, now: Time, packet: SentPacket, _app: AppState) -> Token {
+        if self.window.is_initial() {
+            self.start.on_sent(packet.bytes);
+        }
         self.window.on_sent(now, packet)
     }
 
@@ -73,13 +85,15 @@ impl Controller for NewReno {
                 self.acked = 0;
                 self.window.reduce(event, event.used / 2, feedback);
             }
-            LossReaction::Grow(bytes) => self.grow(bytes),
+            LossReaction::Grow(bytes) => self.grow(now, bytes, feedback.rtt),
             LossReaction::Recovered | LossReaction::Underused | LossReaction::Hold => {}
         }
     }
 
     fn on_spurious(&mut self, _now: Time, packets: &[Lost]) {
-        self.window.on_spurious(packets);
+        if self.window.on_spurious(packets) {
+            self.start = S::INITIAL;
+        }
     }
 
     //= rfc9002 7.5-1 7.6.2-5
@@ -99,7 +113,10 @@ impl Controller for NewReno {
     fn on_path(&mut self, now: Time, event: PathEvent) {
         match event {
             PathEvent::MtuChanged { mss } => self.window.on_mtu(mss),
-            PathEvent::Migrated => self.window.on_migration(now),
+            PathEvent::Migrated => {
+                self.window.on_migration(now);
+                self.start = S::INITIAL;
+            }
             PathEvent::Drained => {}
             PathEvent::Resume(hint) => self.window.offer(hint),
         }
@@ -110,8 +127,13 @@ impl Controller for NewReno {
     }
 
     fn snapshot(&self) -> Snapshot {
-        let slow_start = self.window.in_slow_start();
-        self.window.snapshot(if slow_start { "SlowStart" } else { "CongestionAvoidance" })
+        self.window.snapshot(if self.window.is_initial() {
+            self.start.state()
+        } else if self.window.in_slow_start() {
+            "SlowStart"
+        } else {
+            "CongestionAvoidance"
+        })
     }
 
     fn on_deferred(&mut self) {

@@ -3,6 +3,11 @@
 use core::fmt;
 use core::str::FromStr;
 
+/// Option of CUBIC: as in Linux.
+const LINUX: &str = "linux";
+/// Option: the initial slow start ends by SEARCH.
+pub(crate) const SEARCH: &str = "start=search";
+
 /// The algorithms of this crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -37,14 +42,16 @@ impl Algorithm {
     /// The options it supports.
     ///
     /// `cubic:linux` is Linux's implementation of CUBIC: RFC 8312's region in whole segments, and
-    /// the original HyStart. `bbr3:strict_draft` keeps the defects of the draft, to measure the cost of
+    /// the original HyStart. `reno:start=search` and `cubic:start=search` end slow start by SEARCH
+    /// ([`crate::start::Search`]). `bbr3:strict_draft` keeps the defects of the draft, to measure the cost of
     /// each; `bbr3:loss_floor` distinguishes random loss from congestion; `bbr3:rtt_fair` lets flows with
     /// different RTTs share a queue more evenly.
     pub const fn options(self) -> &'static [&'static str] {
         match self {
-            Self::Cubic => &["linux"],
+            Self::Reno => &[SEARCH],
+            Self::Cubic => &[LINUX, SEARCH],
             Self::Bbr3 => &["strict_draft", "loss_floor", "rtt_fair"],
-            Self::Reno | Self::Bbr1 | Self::Bbr2 => &[],
+            Self::Bbr1 | Self::Bbr2 => &[],
         }
     }
 }
@@ -70,6 +77,8 @@ pub enum SpecError {
     MissingOption(Algorithm),
     /// An option is given twice.
     RepeatedOption(&'static str),
+    /// Two options exclude each other.
+    ConflictingOptions(&'static str, &'static str),
 }
 
 impl CcSpec {
@@ -101,7 +110,7 @@ impl CcSpec {
     pub fn as_in_linux(self) -> Self {
         let mut linux = self;
         match self.algorithm {
-            Algorithm::Cubic if linux.choose("linux").is_ok() => linux,
+            Algorithm::Cubic if linux.choose(LINUX).is_ok() => linux,
             _ => self,
         }
     }
@@ -118,6 +127,10 @@ impl CcSpec {
             return Err(SpecError::RepeatedOption(name));
         }
         self.chosen |= 1 << bit;
+        // `cubic:linux` has a slow start of its own.
+        if self.has(LINUX) && self.has(SEARCH) {
+            return Err(SpecError::ConflictingOptions(LINUX, SEARCH));
+        }
         Ok(())
     }
 }
@@ -164,6 +177,9 @@ impl fmt::Display for SpecError {
                 write_options(f, *algorithm)
             }
             Self::RepeatedOption(option) => write!(f, "{option} is given twice"),
+            Self::ConflictingOptions(one, other) => {
+                write!(f, "{one} and {other} exclude each other; leave one out")
+            }
         }
     }
 }
@@ -208,8 +224,10 @@ mod tests {
     fn display_and_parse_round_trip() {
         for text in [
             "reno",
+            "reno:start=search",
             "cubic",
             "cubic:linux",
+            "cubic:start=search",
             "bbr1",
             "bbr2",
             "bbr3",
@@ -235,7 +253,9 @@ mod tests {
     fn only_cubic_differs_in_linux() {
         let in_linux = |text: &str| text.parse().map(|spec: CcSpec| spec.as_in_linux().to_string());
         assert_eq!(in_linux("cubic"), Ok("cubic:linux".into()));
-        for text in ["cubic:linux", "reno", "bbr1", "bbr2", "bbr3", "bbr3:loss_floor"] {
+        for text in
+            ["cubic:linux", "cubic:start=search", "reno", "bbr1", "bbr2", "bbr3", "bbr3:loss_floor"]
+        {
             assert_eq!(in_linux(text), Ok(text.into()));
         }
     }
@@ -290,6 +310,13 @@ mod tests {
             assert_eq!(error, SpecError::MissingOption(Algorithm::Bbr3), "{text}");
         }
         assert_message!("cubic:", SpecError::MissingOption(Algorithm::Cubic));
+    }
+
+    #[test]
+    fn linux_and_search_exclude_each_other() {
+        for text in ["cubic:linux:start=search", "cubic:start=search:linux"] {
+            assert_message!(text, text.parse::<CcSpec>().expect_err("two slow starts"));
+        }
     }
 
     #[test]

@@ -7,7 +7,16 @@ use std::time::Duration;
 use pair::{Pair, Spec, choice};
 use proptest::prelude::*;
 
-const ALL: [&str; 6] = ["reno", "cubic", "bbr1", "bbr2", "bbr3", "bbr3:loss_floor"];
+const ALL: [&str; 8] = [
+    "reno",
+    "reno:start=search",
+    "cubic",
+    "cubic:start=search",
+    "bbr1",
+    "bbr2",
+    "bbr3",
+    "bbr3:loss_floor",
+];
 
 /// A pseudo-random value below `limit`, from a number and a salt.
 fn draw(number: u64, salt: u64, limit: u64) -> u64 {

@@ -54,7 +54,8 @@ struct Host {
     tokens: Vec<Token>,
 }
 
-const KNOWN: [&CStr; 6] = [c"reno", c"cubic", c"bbr1", c"bbr2", c"bbr3", c"bbr3:loss_floor"];
+const KNOWN: [&CStr; 7] =
+    [c"reno", c"cubic", c"cubic:start=search", c"bbr1", c"bbr2", c"bbr3", c"bbr3:loss_floor"];
 const CAPACITY: usize = 64;
 
 impl Host {

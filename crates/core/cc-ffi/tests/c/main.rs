@@ -73,7 +73,16 @@ fn run(command: &mut Command) -> Output {
 fn the_host_in_c_matches_the_host_in_rust() {
     let scratch = Scratch::new("ffi-host");
     let Some(program) = compile(&package().join("examples/host.c"), &scratch) else { return };
-    for spec in ["reno", "cubic", "bbr1", "bbr2", "bbr3", "bbr3:loss_floor", "cubic:linux"] {
+    for spec in [
+        "reno",
+        "cubic",
+        "bbr1",
+        "bbr2",
+        "bbr3",
+        "bbr3:loss_floor",
+        "cubic:linux",
+        "cubic:start=search",
+    ] {
         let output = run(Command::new(&program).arg(spec));
         assert!(output.status.success(), "{output:?}");
         let (here, there) = (rust_host::output(spec), String::from_utf8_lossy(&output.stdout));

@@ -7,12 +7,11 @@ mod linux;
 use uncork_units::wide::forget;
 use uncork_units::{Ratio, Time, TimeDelta};
 
-use crate::ack_train::AckTrain;
 use crate::controller::{Control, Controller, Settings, Snapshot};
 use crate::event::{AppState, Feedback, Lost, PathEvent, RttSample, SentPacket, Timeout, Token};
-use crate::hystart::HyStart;
 use crate::inheritance::Inheritance;
 use crate::loss_window::{Congestion, LossReaction, LossWindow};
+use crate::start::{HyStart, SlowStart};
 use curve::{Curve, Epoch};
 pub(crate) use linux::LinuxCubic;
 
@@ -20,18 +19,11 @@ pub(crate) use linux::LinuxCubic;
 //= rfc9438 4.6-2
 const BETA: Ratio = Ratio::new(7, 10);
 
-/// Below this many segments the ACK train is too short to measure and the initial slow start
-/// continues.
-const ACK_TRAIN_MIN_SEGMENTS: u64 = 16;
-
-/// CUBIC: RFC 9438, with HyStart++ in the initial slow start.
-///
-/// On hosts that do not pace, it also ends slow start by the length of the ACK train, like the
-/// kernel's CUBIC without pacing ([`Settings::paced`]).
+/// CUBIC: RFC 9438, with HyStart++ or another method in the initial slow start.
 #[derive(Clone, Debug)]
-pub struct Cubic {
+pub struct Cubic<S = HyStart> {
     window: LossWindow,
-    phase: CubicPhase,
+    phase: CubicPhase<S>,
     /// The epoch before the latest congestion event.
     undo: Epoch,
     /// Smoothed RTT in microseconds: how far §4.2 looks ahead.
@@ -41,20 +33,27 @@ pub struct Cubic {
 const _: () = assert!(size_of::<Cubic>() <= 272, "servers keep one per connection");
 
 #[derive(Clone, Copy, Debug)]
-enum CubicPhase {
-    /// The two detectors run only in the initial slow start (RFC 9406 §4.3).
-    SlowStart(HyStart, AckTrain),
+enum CubicPhase<S> {
+    /// The method runs only in the initial slow start (RFC 9406 §4.3).
+    SlowStart(S),
     /// Congestion avoidance, or the recovery before it.
     Avoidance(Curve),
 }
 
-impl CubicPhase {
-    const SLOW_START: Self = Self::SlowStart(HyStart::new(), AckTrain::new());
+impl<S: SlowStart> CubicPhase<S> {
+    const SLOW_START: Self = Self::SlowStart(S::INITIAL);
 }
 
 impl Cubic {
     /// Creates a controller for a new connection.
     pub fn new(settings: &Settings) -> Self {
+        Self::with_start(settings)
+    }
+}
+
+impl<S: SlowStart> Cubic<S> {
+    /// Creates a controller with `S` as the method that ends the initial slow start.
+    pub fn with_start(settings: &Settings) -> Self {
         let window = LossWindow::new(settings);
         let plateau = Curve::plateau(settings.now, window.cwnd());
         let mut cubic = Self {
@@ -77,7 +76,7 @@ impl Cubic {
     /// The current epoch; in slow start, the epoch that would begin if it ended now.
     fn epoch(&self, now: Time) -> Epoch {
         match self.phase {
-            CubicPhase::SlowStart(..) => Curve::plateau(now, self.window.cwnd()).epoch(),
+            CubicPhase::SlowStart(_) => Curve::plateau(now, self.window.cwnd()).epoch(),
             CubicPhase::Avoidance(curve) => curve.epoch(),
         }
     }
@@ -91,7 +90,7 @@ impl Cubic {
     //= rfc9438 4.6-1 4.9.2-2
     fn on_congestion(&mut self, now: Time, event: Congestion, feedback: &Feedback<'_>) {
         let last_w_max = match self.phase {
-            CubicPhase::SlowStart(..) => 0,
+            CubicPhase::SlowStart(_) => 0,
             CubicPhase::Avoidance(curve) => curve.w_max(),
         };
         self.undo = self.epoch(now);
@@ -104,23 +103,10 @@ impl Cubic {
     fn grow(&mut self, now: Time, acked: u64, rtt: Option<RttSample>) {
         let window = &mut self.window;
         match &mut self.phase {
-            CubicPhase::SlowStart(hystart, train) => {
-                // Slow start that resumes after a Safe Retreat is not the initial one (RFC 9406
-                // §4.3).
-                let divisor = if window.is_initial() { hystart.growth_divisor() } else { 1 };
-                window.slow_start(acked, divisor);
-                let (round, cwnd) = (window.round(), window.cwnd());
-                if window.is_initial() {
-                    let is_late = hystart.on_ack(round, rtt.map(|rtt| rtt.latest));
-                    // Data paced over a round trip returns as a train of that length.
-                    let is_long = !window.is_paced()
-                        && rtt.is_some_and(|rtt| train.on_ack(now, round, rtt.min));
-                    let is_large = cwnd >= ACK_TRAIN_MIN_SEGMENTS * window.mss();
-                    if is_late || (is_long && is_large) {
-                        window.end_slow_start();
-                    }
-                }
+            CubicPhase::SlowStart(start) => {
+                window.grow_in_slow_start(start, now, acked, rtt);
                 if !window.in_slow_start() {
+                    let cwnd = window.cwnd();
                     self.avoid(Curve::plateau(now, cwnd));
                 }
             }
@@ -149,12 +135,13 @@ fn micros(span: TimeDelta) -> u32 {
     u32::try_from(span.as_micros()).unwrap_or(u32::MAX)
 }
 
-impl Controller for Cubic {
+impl<S: SlowStart> Controller for Cubic<S> {
     fn on_sent(&mut self, now: Time, packet: SentPacket, _app: AppState) -> Token {
         let was_idle = packet.unacked <= u64::from(packet.bytes);
         match &mut self.phase {
+            CubicPhase::SlowStart(start) => start.on_sent(packet.bytes),
             CubicPhase::Avoidance(curve) if was_idle => curve.skip(now),
-            _ => {}
+            CubicPhase::Avoidance(_) => {}
         }
         self.window.on_sent(now, packet)
     }
@@ -221,10 +208,8 @@ impl Controller for Cubic {
 
     fn snapshot(&self) -> Snapshot {
         self.window.snapshot(match &self.phase {
-            CubicPhase::SlowStart(hystart, _) if hystart.in_css() && self.window.is_initial() => {
-                "CSS"
-            }
-            CubicPhase::SlowStart(..) => "SlowStart",
+            CubicPhase::SlowStart(start) if self.window.is_initial() => start.state(),
+            CubicPhase::SlowStart(_) => "SlowStart",
             CubicPhase::Avoidance(_) => "CongestionAvoidance",
         })
     }

@@ -13,20 +13,20 @@ const MAX_SPACING: TimeDelta = TimeDelta::from_millis(2);
 /// With a buffer of about one BDP, rising delay is detected too late: the first packets of each
 /// round still find an empty queue.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct AckTrain {
+pub(super) struct AckTrain {
     round: u64,
     start: Time,
     end: Time,
 }
 
 impl AckTrain {
-    pub(crate) const fn new() -> Self {
+    pub(super) const fn new() -> Self {
         Self { round: 0, start: Time::ZERO, end: Time::ZERO }
     }
 
     /// Handles an ACK in packet-timed round `round`. Returns true when the train is long enough to
     /// end slow start.
-    pub(crate) fn on_ack(&mut self, now: Time, round: u64, min_rtt: TimeDelta) -> bool {
+    pub(super) fn on_ack(&mut self, now: Time, round: u64, min_rtt: TimeDelta) -> bool {
         if round != self.round {
             *self = Self { round, start: now, end: now };
         }

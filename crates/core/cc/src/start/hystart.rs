@@ -2,6 +2,9 @@
 
 use uncork_units::TimeDelta;
 
+use super::ack_train::AckTrain;
+use super::{SlowStart, StartAck};
+
 /// Microseconds; [`INFINITY`] represents the RFC's infinity.
 type Micros = u32;
 
@@ -15,10 +18,41 @@ const N_RTT_SAMPLE: u8 = 8;
 const CSS_GROWTH_DIVISOR: u64 = 4;
 const CSS_ROUNDS: u8 = 5;
 
+/// Below this many segments the ACK train is too short to measure and the initial slow start continues.
+const ACK_TRAIN_MIN_SEGMENTS: u64 = 16;
+
+/// HyStart++ (RFC 9406). On hosts that do not pace, it also ends slow start by the length of the ACK train, like
+/// the kernel's CUBIC without pacing ([`crate::Settings::paced`]).
+#[derive(Clone, Copy, Debug)]
+pub struct HyStart {
+    delay: DelayIncrease,
+    train: AckTrain,
+}
+
+impl SlowStart for HyStart {
+    const INITIAL: Self = Self { delay: DelayIncrease::new(), train: AckTrain::new() };
+
+    fn on_ack(&mut self, ack: &StartAck) -> bool {
+        let is_late = self.delay.on_ack(ack.round, ack.rtt.map(|rtt| rtt.latest));
+        // Data paced over a round trip returns as a train of that length.
+        let is_long = !ack.is_paced
+            && ack.rtt.is_some_and(|rtt| self.train.on_ack(ack.now, ack.round, rtt.min));
+        is_late || (is_long && ack.segments >= ACK_TRAIN_MIN_SEGMENTS)
+    }
+
+    fn growth_divisor(&self) -> u64 {
+        self.delay.growth_divisor()
+    }
+
+    fn state(&self) -> &'static str {
+        if self.delay.in_css() { "CSS" } else { "SlowStart" }
+    }
+}
+
 /// Ends the initial slow start when the RTT rises, before the queue overflows. Goes through
 /// Conservative Slow Start (CSS), which reverts the decision if the rise was jitter.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct HyStart {
+struct DelayIncrease {
     round: u64,
     /// lastRoundMinRTT.
     last_round_min_rtt: Micros,
@@ -32,8 +66,8 @@ pub(crate) struct HyStart {
     css_rounds: u8,
 }
 
-impl HyStart {
-    pub(crate) const fn new() -> Self {
+impl DelayIncrease {
+    const fn new() -> Self {
         Self {
             round: 0,
             last_round_min_rtt: INFINITY,
@@ -45,20 +79,20 @@ impl HyStart {
     }
 
     /// Whether it is in Conservative Slow Start.
-    pub(crate) fn in_css(&self) -> bool {
+    fn in_css(&self) -> bool {
         self.css_baseline_min_rtt != INFINITY
     }
 
     /// Divisor for the growth of slow start.
     //= rfc9406 4.2-7
-    pub(crate) fn growth_divisor(&self) -> u64 {
+    fn growth_divisor(&self) -> u64 {
         if self.in_css() { CSS_GROWTH_DIVISOR } else { 1 }
     }
 
     /// Handles an ACK in packet-timed round `round`, with or without an RTT sample. Returns true
     /// when slow start ends.
     //= rfc9406 4.2-1 4.2-4
-    pub(crate) fn on_ack(&mut self, round: u64, rtt: Option<TimeDelta>) -> bool {
+    fn on_ack(&mut self, round: u64, rtt: Option<TimeDelta>) -> bool {
         if round != self.round {
             self.start_round(round);
         }
@@ -116,14 +150,14 @@ mod tests {
 
     /// A round of [`SAMPLES`] ACKs with the same RTT, in microseconds. Returns true when slow start
     /// ends.
-    fn round(hystart: &mut HyStart, round: u64, rtt_us: u64) -> bool {
+    fn round(hystart: &mut DelayIncrease, round: u64, rtt_us: u64) -> bool {
         let rtt = Some(TimeDelta::from_micros(rtt_us));
         (0..SAMPLES).any(|_| hystart.on_ack(round, rtt))
     }
 
     /// Whether a rise between these RTTs triggers CSS.
     fn detects(from_us: u64, to_us: u64) -> bool {
-        let mut hystart = HyStart::new();
+        let mut hystart = DelayIncrease::new();
         round(&mut hystart, 1, from_us);
         assert!(!hystart.in_css());
         round(&mut hystart, 2, to_us);
@@ -149,7 +183,7 @@ mod tests {
     #[test]
     //= rfc9406 4.2-2 4.2-4 4.3-1 test
     fn seven_samples_are_too_few() {
-        let mut hystart = HyStart::new();
+        let mut hystart = DelayIncrease::new();
         round(&mut hystart, 1, 50_000);
         for _ in 0..7 {
             hystart.on_ack(2, Some(TimeDelta::from_millis(100)));
@@ -164,7 +198,7 @@ mod tests {
     #[test]
     //= rfc9406 4.2-2 4.2-4 test
     fn the_smallest_sample_of_a_round_decides() {
-        let mut hystart = HyStart::new();
+        let mut hystart = DelayIncrease::new();
         round(&mut hystart, 1, 50_000);
         hystart.on_ack(2, Some(TimeDelta::from_millis(51)));
         round(&mut hystart, 2, 100_000);
@@ -174,7 +208,7 @@ mod tests {
     #[test]
     //= rfc9406 4.2-6 4.2-7 4.3-1 4.3-5 test
     fn css_grows_at_a_quarter_rate_and_ends_after_five_rounds() {
-        let mut hystart = HyStart::new();
+        let mut hystart = DelayIncrease::new();
         round(&mut hystart, 1, 50_000);
         assert_eq!(hystart.growth_divisor(), 1);
         round(&mut hystart, 2, 60_000);
@@ -189,7 +223,7 @@ mod tests {
     #[test]
     //= rfc9406 4.2-8 test
     fn rtt_below_the_baseline_leaves_css() {
-        let mut hystart = HyStart::new();
+        let mut hystart = DelayIncrease::new();
         round(&mut hystart, 1, 50_000);
         round(&mut hystart, 2, 60_000);
         round(&mut hystart, 3, 60_000);

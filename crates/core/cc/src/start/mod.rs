@@ -1,0 +1,65 @@
+//! How the initial slow start ends before a loss ends it: one file for each method.
+
+mod ack_train;
+mod classic;
+mod hystart;
+mod search;
+
+use core::fmt;
+
+use uncork_units::Time;
+
+use crate::event::RttSample;
+
+pub use classic::ClassicStart;
+pub use hystart::HyStart;
+pub use search::Search;
+
+/// A method that ends the initial slow start of [`crate::NewReno`] or [`crate::Cubic`].
+pub trait SlowStart: Copy + fmt::Debug {
+    /// The state at the start of a connection.
+    const INITIAL: Self;
+
+    /// A packet of `bytes` leaves.
+    fn on_sent(&mut self, _bytes: u32) {}
+
+    /// Handles an acknowledgement, after the window has grown. Returns true when slow start ends.
+    fn on_ack(&mut self, ack: &StartAck) -> bool;
+
+    /// Divisor for the growth of the window.
+    fn growth_divisor(&self) -> u64 {
+        1
+    }
+
+    /// Name of the state, for [`crate::Snapshot`].
+    fn state(&self) -> &'static str {
+        "SlowStart"
+    }
+}
+
+/// An acknowledgement in the initial slow start, and the window after it.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct StartAck {
+    /// When it arrived.
+    pub now: Time,
+    /// Packet-timed round trips so far.
+    pub round: u64,
+    /// The RTT, if the acknowledgement measures one.
+    pub rtt: Option<RttSample>,
+    /// Bytes delivered on the connection so far.
+    pub delivered: u64,
+    /// Congestion window in segments.
+    pub segments: u64,
+    /// Whether packets are paced over the round trip.
+    pub is_paced: bool,
+}
+
+#[cfg(test)]
+impl StartAck {
+    /// An acknowledgement of a sender with a large window that does not pace.
+    pub(crate) fn at(now: Time, round: u64, rtt: Option<uncork_units::TimeDelta>) -> Self {
+        let rtt = rtt.map(|rtt| RttSample { latest: rtt, smoothed: rtt, min: rtt });
+        Self { now, round, rtt, delivered: 0, segments: 100, is_paced: false }
+    }
+}
