@@ -28,5 +28,11 @@ _MODULES = {
 def __getattr__(name: str) -> Any:
     """Imports what is asked for: the engines take a second."""
     if name in _MODULES:
-        return getattr(importlib.import_module(_MODULES[name]), name)
+        try:
+            module = importlib.import_module(_MODULES[name])
+        except ModuleNotFoundError as error:
+            from uncork.measure.errors import not_installed
+
+            raise not_installed(error) from error
+        return getattr(module, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
