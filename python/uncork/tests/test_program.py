@@ -4,14 +4,19 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 import uncork
+from uncork.experiment import cli as experiment
+from uncork.learn import cli as learn
+from uncork.measure.errors import ANALYSIS
 from uncork.program import find_bin
 
 HEAVY = {"chdb", "duckdb", "ibis", "numpy", "pandas", "pyarrow", "pyspark", "rich", "scipy", "sqlglot"}
+SOURCES = str(Path(uncork.__file__).parents[1])
 CARGO = Path(__file__).parents[3] / "Cargo.toml"
 
 
@@ -105,11 +110,55 @@ def test_an_unknown_command_imports_no_engine_and_suggests_the_nearest(
     assert " numpy" not in done.stderr
 
 
-def test_a_dependency_that_is_not_installed_is_an_error_with_a_remedy() -> None:
+def missing(*packages: str) -> str:
+    """What the user reads."""
+    named = ", ".join(packages)
+    return f"extra `analysis`: packages are not installed: {named}; run: pip install 'uncork[analysis]'\n"
+
+
+def alone(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Python with this package and no other one."""
+    return python("-S", *arguments, PYTHONPATH=SOURCES, **environment)
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        *(("experiment", one[0]) for one in experiment.COMMANDS),
+        *(("learn", one[0]) for one in learn.COMMANDS),
+    ],
+)
+def test_commands_without_their_packages_are_an_error_with_the_remedy(command: str, name: str) -> None:
+    done = alone("-m", "uncork", command, name, "--help")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"error: {missing(*ANALYSIS)}"
+
+
+def test_only_packages_that_are_missing_are_named() -> None:
     without = "import sys; sys.modules['duckdb'] = None; from uncork.__main__ import main; sys.exit(main())"
     done = python("-c", without, "experiment", "analyze", "records")
     assert done.returncode == 2
-    assert done.stderr == "error: duckdb: module is not installed; pip install uncork\n"
+    assert done.stderr == f"error: {missing('duckdb')}"
+
+
+def test_an_analysis_in_python_without_its_packages_is_an_exception_with_the_remedy() -> None:
+    tried = "import uncork\ntry: uncork.Experiment('records')\nexcept uncork.InputError as it: print(it)"
+    assert alone("-c", tried).stdout == missing(*ANALYSIS)
+
+
+def test_the_program_is_found_without_any_package(tmp_path: Path) -> None:
+    program = executable(tmp_path / "program", "exit 7")
+    assert alone("-m", "uncork", "compare", UNCORK=program).returncode == 7
+    assert alone("-c", "import uncork; print(uncork.find_bin())", UNCORK=program).stdout.strip() == program
+
+
+def test_an_error_names_the_packages_of_the_extra() -> None:
+    if not CARGO.exists():
+        pytest.skip(f"*** NOT RUN: {CARGO} is only in the repository ***")
+    project = tomllib.loads((CARGO.parent / "pyproject.toml").read_text("utf-8"))["project"]
+    required = [re.split(r"[^\w-]", one)[0] for one in project["optional-dependencies"]["analysis"]]
+    assert [name.removesuffix("-framework") for name in required] == list(ANALYSIS)
+    assert project["dependencies"] == []
 
 
 def test_the_version_is_that_of_the_crates() -> None:

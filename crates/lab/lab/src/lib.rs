@@ -38,6 +38,8 @@ pub use scenario::{
     Statistic, Threshold,
 };
 pub use suite::{NotJudged, Suite};
+#[cfg(not(target_family = "wasm"))]
+pub use sweep::DataTable;
 pub use sweep::{
     ARCHIVE_NAME, ArchiveIndex, COMMAND_FILES, DamagedRun, FinishedRun, Item, MANIFEST_NAME,
     Manifest, ManifestError, Progress, SWEEP_FILES, Shard, ShardError, StateNames, SweepResults,

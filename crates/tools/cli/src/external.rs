@@ -31,7 +31,7 @@ pub(crate) fn run(subcommand: &str, arguments: &[OsString]) -> Result<(), Failur
     Err(Failure::Environment(match error.kind() {
         ErrorKind::NotFound if program.is_relative() => format!(
             "`uncork {subcommand}` needs the Python package, which is not installed: `{PYTHON_PART}` is neither next to this \
-             program nor on PATH\nhelp: pip install uncork, or in a checkout: pip install ."
+             program nor on PATH\nhelp: pip install 'uncork[analysis]', or in a checkout: pip install '.[analysis]'"
         ),
         _ => format!("cannot run `{}`: {error}", program.display()),
     }))

@@ -108,7 +108,7 @@ pub enum CompareError {
     #[error("nothing to compare; use a controller, such as bbr3")]
     NoColumns,
     /// Two columns are equal.
-    #[error("{0} is listed twice")]
+    #[error("{0} is listed twice; name it once")]
     Twice(Column),
     /// No flows, or too many, in this column.
     #[error("expected 1 to {most} for {0}", most = CompareSpec::MAX_FLOWS / .0.members().len().max(1) as u64)]

@@ -13,6 +13,17 @@ use super::stored::checksum;
 use crate::VERSION;
 use crate::scenario::Scenario;
 
+/// A table of the runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DataTable {
+    /// A row for each flow of each run.
+    Flows,
+    /// A row for each transfer and each request of each run.
+    Objects,
+    /// The state of flows over time.
+    Series,
+}
+
 impl SweepResults {
     /// The contents of [`SWEEP_FILES`](crate::SWEEP_FILES).
     pub fn files(
@@ -20,14 +31,24 @@ impl SweepResults {
         scenario: &Scenario,
         document: &LabDocument,
     ) -> Result<[Vec<u8>; 7], FileError> {
-        let (head, cells) = labels_of(scenario);
-        let (mut flows, mut objects, mut series) = (Vec::new(), Vec::new(), Vec::new());
-        write_flows(&mut flows, &head, self.records(&cells))?;
-        write_objects(&mut objects, &head, self.objects(&cells))?;
-        write_series(&mut series, &head, &self.series(&cells))?;
+        let table = |table| self.table(scenario, table);
         let texts = [scenario.text.clone(), document.html(), document.to_json(), document.csv()];
-        let [scenario, html, json, csv] = texts.map(String::into_bytes);
-        Ok([scenario, html, json, csv, flows, objects, series])
+        let [text, html, json, csv] = texts.map(String::into_bytes);
+        let flows = table(DataTable::Flows)?;
+        let objects = table(DataTable::Objects)?;
+        Ok([text, html, json, csv, flows, objects, table(DataTable::Series)?])
+    }
+
+    /// A table as Parquet.
+    pub fn table(&self, scenario: &Scenario, table: DataTable) -> Result<Vec<u8>, FileError> {
+        let (head, cells) = labels_of(scenario);
+        let mut file = Vec::new();
+        match table {
+            DataTable::Flows => write_flows(&mut file, &head, self.records(&cells)),
+            DataTable::Objects => write_objects(&mut file, &head, self.objects(&cells)),
+            DataTable::Series => write_series(&mut file, &head, &self.series(&cells)),
+        }?;
+        Ok(file)
     }
 
     /// The record of every flow with the values of its cell.

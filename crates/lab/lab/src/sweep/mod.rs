@@ -10,6 +10,8 @@ mod run;
 mod stored;
 
 pub use archive::{ARCHIVE_NAME, ArchiveIndex};
+#[cfg(not(target_family = "wasm"))]
+pub use files::DataTable;
 pub use manifest::{MANIFEST_NAME, Manifest, ManifestError};
 pub use plan::{Item, Shard, ShardError, items};
 pub use results::{COMMAND_FILES, SWEEP_FILES, SweepResults, cell_name};

@@ -56,6 +56,12 @@ impl SweepResults {
         all
     }
 
+    /// The same results with the time series of `runs`, which sampling has not changed.
+    #[must_use]
+    pub fn with_series(&self, runs: Vec<FinishedRun>) -> Self {
+        Self { runs: self.runs.clone(), series: Self::new(runs).series }
+    }
+
     /// The result document. `command` reproduces the runs; with `has_files` it lists the files
     /// written next to it.
     pub fn document(&self, scenario: &Scenario, command: String, has_files: bool) -> LabDocument {

@@ -56,5 +56,5 @@ fn a_missing_package_is_an_error_with_a_remedy() {
     command.arg("--help").env("PATH", scratch.path(""));
     let Finished { status, stdout, stderr } = finish(command);
     assert_eq!((status, stdout.as_str()), (3, ""));
-    assert!(stderr.contains("\nhelp: pip install uncork"), "{stderr}");
+    assert!(stderr.contains("\nhelp: pip install 'uncork[analysis]'"), "{stderr}");
 }

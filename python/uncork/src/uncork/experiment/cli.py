@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from uncork import __version__
 from uncork.measure import console
-from uncork.measure.errors import InputError, OutputError
+from uncork.measure.errors import InputError, OutputError, not_installed
 
 USAGE, OUTPUT, INTERRUPTED = 2, 3, 130
 
@@ -135,13 +135,7 @@ class Parser(argparse.ArgumentParser):
 
     def load(self) -> None:
         """Adds the options of the command, and what runs it."""
-        try:
-            module = importlib.import_module(self.module)
-        except ModuleNotFoundError as error:
-            # As after `pip install --no-deps`, which is enough for the program.
-            if error.name is None or error.name.startswith("uncork"):
-                raise
-            raise InputError(error.name, "module is not installed", "pip install uncork") from error
+        module = importlib.import_module(self.module)
         getattr(module, f"add_{self.command}")(self)
         self.set_defaults(command=getattr(module, f"run_{self.command}"))
         self.module = ""
@@ -219,6 +213,9 @@ def run_command(command: Callable[[], int]) -> int:
         return _failed("interrupted", INTERRUPTED)
     except InputError as error:
         return _failed(str(error), USAGE)
+    except ModuleNotFoundError as error:
+        # The program needs no other package.
+        return _failed(str(not_installed(error)), USAGE)
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
         return _failed(f"{place}{error.strerror or error}", USAGE)

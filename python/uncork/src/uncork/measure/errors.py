@@ -7,6 +7,8 @@ from difflib import get_close_matches
 
 MAX_SHOWN = 20
 """Names that a message lists."""
+ANALYSIS = ("duckdb", "ibis", "numpy", "pandas", "pyarrow", "scipy", "sqlglot")
+"""The modules of the extra `analysis`."""
 
 
 class InputError(ValueError):
@@ -28,3 +30,14 @@ def available(name: str, among: Iterable[str]) -> str:
     more = f" and {len(names) - MAX_SHOWN} more" if len(names) > MAX_SHOWN else ""
     listed = f"available: {', '.join(names[:MAX_SHOWN])}{more}" if names else "none is available"
     return f"did you mean {near[0]}?" if near else listed
+
+
+def not_installed(error: ModuleNotFoundError) -> InputError:
+    """What to do about a package that cannot be imported. An error of our own modules is raised again."""
+    from importlib.util import find_spec
+
+    if error.name is None or error.name.partition(".")[0] == "uncork":
+        raise error
+    missing = [name for name in ANALYSIS if find_spec(name) is None] or [error.name]
+    problem = f"packages are not installed: {', '.join(missing)}"
+    return InputError("extra `analysis`", problem, "run: pip install 'uncork[analysis]'")
