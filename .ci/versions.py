@@ -1,7 +1,7 @@
 """Checks that all files name the version of the workspace, and that only crates for others can be published.
 
-    python3 .ci/versions.py          # prints each file that differs; exits with 1 if there is one
-    python3 .ci/versions.py print    # prints the version
+python3 .ci/versions.py          # prints each file that differs; exits with 1 if there is one
+python3 .ci/versions.py print    # prints the version
 """
 
 import json
