@@ -24,11 +24,14 @@ if [[ -n $(git status --porcelain) ]]; then
     echo "help: commit them, or run this script in a clone" >&2
     exit 1
 fi
-if ! command -v umoci >/dev/null; then
-    echo "error: umoci, which makes the container images, is not installed" >&2
-    echo "help: apt-get install umoci" >&2
-    exit 1
-fi
+declare -A package_of=([umoci]=umoci [qemu-aarch64]=qemu-user)
+for needed in "${!package_of[@]}"; do
+    if ! command -v "$needed" >/dev/null; then
+        echo "error: $needed is not installed" >&2
+        echo "help: apt-get install ${package_of[$needed]}" >&2
+        exit 1
+    fi
+done
 version=$(python3 .ci/versions.py print)
 python3 .ci/versions.py
 source deploy/release/tools.sh
@@ -52,12 +55,15 @@ archive() {
         --mode=u+rw,go=rX --format=ustar "$(basename "$1")" | gzip --best --no-name >"$2"
 }
 
-# Builds the program of a target; sets `program`.
+# Builds the program of a target, and starts it; sets `program`, and `runs`, the words that start it here.
 build() {
     rustup target add "$1"
     # With the list of its dependencies inside, for `cargo audit bin`.
     cargo auditable zigbuild --locked --profile "$PROFILE" --features "$features" --target "$1" -p uncork
     program=target/$1/$PROFILE/uncork
+    runs=("$program")
+    [[ ${1%%-*} == "$(uname -m)" ]] || runs=("qemu-${1%%-*}" "$program")
+    "${runs[@]}" compare --size 1MB --seeds 1 >/dev/null
 }
 
 # The folder of a program: with its pages, and the licences of what is in it.
@@ -83,8 +89,8 @@ rm -rf "$artifacts" "$staging" target/release-verified
 mkdir -p "$artifacts" "$staging"
 for target in "${targets[@]}"; do
     build "$target"
-    # All programs print the same pages; the first one that this machine can start prints them.
-    [[ -d $staging/manuals ]] || deploy/manuals.sh "$program" "$staging/manuals"
+    # All programs print the same pages.
+    [[ -d $staging/manuals ]] || deploy/manuals.sh "$staging/manuals" "${runs[@]}"
     gather "$target"
     archive "$folder" "$artifacts/$(basename "$folder").tar.gz"
     package "$target"

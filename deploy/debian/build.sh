@@ -11,6 +11,6 @@ program=${1-target/dist/uncork}
 rm -rf "$package"
 mkdir -p "$package"
 cp "$program" "$package/uncork"
-deploy/manuals.sh "$program" "$package"
+deploy/manuals.sh "$package" "$program"
 python3 deploy/release/notices.py "$(rustc -vV | sed -n 's/^host: //p')" aws-lc,mimalloc >"$package/THIRD-PARTY.txt"
 cargo deb --locked --no-build -p uncork

@@ -25,8 +25,7 @@ class Uncork < Formula
   def install
     if OS.mac?
       system "cargo", "install", *std_cargo_args(path: "crates/tools/cli")
-      (buildpath/"manuals").mkpath
-      system "deploy/manuals.sh", bin/"uncork", buildpath/"manuals"
+      system "deploy/manuals.sh", buildpath/"manuals", bin/"uncork"
       man1.install Dir["manuals/man/*.1"]
     else
       bin.install "uncork"
