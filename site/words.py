@@ -19,6 +19,8 @@ ALLOWED = ROOT / "site/words-allowed.tsv"
 # What others wrote, what programs wrote, and the lists of the words themselves.
 OTHERS = (
     "LICENSE",
+    "crates/core/cc/LICENSE",
+    "crates/core/units/LICENSE",
     "crates/core/cc/SPEC_COVERAGE.md",
     "crates/core/cc/spec/",
     "crates/core/page/vendor/",

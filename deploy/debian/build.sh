@@ -9,21 +9,8 @@ package=target/package
 program=${1-target/dist/uncork}
 (($#)) || cargo build --locked --profile dist --features aws-lc,mimalloc -p uncork
 rm -rf "$package"
-mkdir -p "$package/man"
+mkdir -p "$package"
 cp "$program" "$package/uncork"
-
-# Writes the manual page of a command and those of its subcommands, which it names.
-man() {
-    local page
-    page=$(IFS=-; echo "uncork${*:+-$*}")
-    "$package/uncork" man "$@" >"$package/man/$page.1"
-    local name
-    for name in $(sed -n 's/^'"${page//-/\\\\-}"'\\-\([a-z-]*\)(1)$/\1/p' "$package/man/$page.1"); do
-        [[ $name == help ]] || man "$@" "$name"
-    done
-}
-man
-for shell in bash zsh fish; do
-    "$package/uncork" completions "$shell" >"$package/uncork.$shell"
-done
+deploy/manuals.sh "$package" "$program"
+python3 deploy/release/notices.py "$(rustc -vV | sed -n 's/^host: //p')" aws-lc,mimalloc >"$package/THIRD-PARTY.txt"
 cargo deb --locked --no-build -p uncork
