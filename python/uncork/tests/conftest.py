@@ -8,7 +8,12 @@ import shutil
 
 import pytest
 
-CAPABILITIES = {"spark": "pyspark and Java", "clickhouse": "chdb", "sign": "cryptography"}
+CAPABILITIES = {
+    "spark": "pyspark and Java",
+    "clickhouse": "chdb",
+    "sign": "cryptography",
+    "module": "the module in Rust",
+}
 _not_run: dict[str, str] = {}
 
 # A test of Spark lasts seconds: compiling its queries well takes longer than it saves.
@@ -21,6 +26,9 @@ def _missing(capability: str) -> str | None:
     if capability == "sign":
         has = importlib.util.find_spec("cryptography")
         return None if has else "cryptography is not installed (pip install cryptography)"
+    if capability == "module":
+        has = importlib.util.find_spec("uncork._native")
+        return None if has else "uncork._native is not built (pip install -e .)"
     if importlib.util.find_spec("pyspark") is None:
         return 'pyspark is not installed (pip install "pyspark<4.1")'
     return None if shutil.which("java") else "java is not installed"

@@ -83,6 +83,23 @@ def test_the_guide_in_python_runs_as_it_is_written(tmp_path: Path, monkeypatch: 
     assert (tmp_path / "report/report.html").exists()
 
 
+@pytest.mark.module
+def test_the_guide_of_the_laboratory_runs_as_it_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    guide = DOCUMENT.parents[1] / "howto/simulate-in-python.md"
+    if not guide.exists():
+        pytest.skip(f"*** NOT RUN: {guide} is only in the repository ***")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    text = guide.read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", text, flags=re.M | re.S)
+    assert len(blocks) == 4
+    exec("".join(blocks), {})
+    assert re.findall(r"^```text\n(.*?)^```", text, flags=re.M | re.S)[0] in capsys.readouterr().out
+    assert {"completion.svg", "report"} <= {path.name for path in tmp_path.iterdir()}
+
+
 def test_the_columns_of_a_calendar_are_described() -> None:
     if not DOCUMENT.exists():
         pytest.skip(f"*** NOT RUN: {DOCUMENT} is only in the repository ***")

@@ -1,6 +1,7 @@
 """Congestion control that you can choose, prove and ship.
 
-`Experiment` analyses records of an experiment. `find_bin` names the program. Wrong input raises `InputError`.
+`compare` and `run` simulate, in this process. `Experiment` analyses records of an experiment. `find_bin`
+names the program. Wrong input raises `InputError`.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from uncork.experiments import Experiment, Report
+    from uncork.laboratory import Result, compare, run
     from uncork.measure.errors import InputError
     from uncork.program import find_bin
 
-__all__ = ["Experiment", "InputError", "Report", "__version__", "find_bin"]
+__all__ = ["Experiment", "InputError", "Report", "Result", "__version__", "compare", "find_bin", "run"]
 
 __version__ = "0.1.0"
 
@@ -21,7 +23,10 @@ _MODULES = {
     "Experiment": "uncork.experiments",
     "InputError": "uncork.measure.errors",
     "Report": "uncork.experiments",
+    "Result": "uncork.laboratory",
+    "compare": "uncork.laboratory",
     "find_bin": "uncork.program",
+    "run": "uncork.laboratory",
 }
 
 
