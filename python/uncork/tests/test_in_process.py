@@ -10,7 +10,8 @@ import threading
 import time
 from functools import cache
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pytest
@@ -246,6 +247,32 @@ def test_progress_is_reported_and_ends_with_all() -> None:
     uncork.compare(**SMALL, progress=lambda done, total: calls.append((done, total)))  # type: ignore[arg-type]
     assert calls == sorted(calls)
     assert calls[-1] == (9, 9)
+
+
+def test_a_notebook_has_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    class ZMQInteractiveShell:
+        pass
+
+    class ProgressBar:
+        bars: ClassVar[list[Any]] = []
+
+        def __init__(self, total: int) -> None:
+            self.total, self.progress, self.shown = total, 0, False
+            self.bars.append(self)
+
+        def display(self) -> None:
+            self.shown = True
+
+    notebook, display = ModuleType("IPython"), ModuleType("IPython.display")
+    vars(notebook).update(get_ipython=ZMQInteractiveShell, display=display)
+    vars(display).update(ProgressBar=ProgressBar)
+    monkeypatch.setitem(sys.modules, "IPython", notebook)
+    monkeypatch.setitem(sys.modules, "IPython.display", display)
+    uncork.compare(**SMALL)  # type: ignore[arg-type]
+    (bar,) = ProgressBar.bars
+    assert (bar.total, bar.progress, bar.shown) == (9, 9, True)
+    uncork.compare(**SMALL, progress=False)  # type: ignore[arg-type]
+    assert len(ProgressBar.bars) == 1
 
 
 def test_an_exception_of_progress_ends_the_call() -> None:
