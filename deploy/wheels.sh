@@ -35,7 +35,7 @@ build() {
     if [[ $target == *-musl ]]; then
         # The program is static. A module shares the C library of Python.
         cargo zigbuild "${options[@]}" -p uncork
-        RUSTFLAGS="-C target-feature=-crt-static" cargo zigbuild "${options[@]}" -p uncork-python --target-dir target/module
+        RUSTFLAGS="${RUSTFLAGS-} -C target-feature=-crt-static" cargo zigbuild "${options[@]}" -p uncork-python --target-dir target/module
         cp "target/module/$target/$profile/libuncork_native.so" "target/$target/$profile/"
     else
         cargo zigbuild "${options[@]}" -p uncork -p uncork-python
