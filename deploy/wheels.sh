@@ -43,6 +43,17 @@ build() {
     UNCORK_BUILT=target/$target/$profile UNCORK_PLATFORM=$platform hatchling build -t wheel -d "$wheels"
 }
 
+# Checks that a wheel needs no newer C library than its name says.
+complies() {
+    local wheel=$1 tag shown needed
+    tag=$(basename "${wheel##*-}" .whl)
+    shown=$(auditwheel show "$wheel")
+    echo "$shown"
+    needed=$(grep --only-matching '\(many\|musl\)linux_[0-9a-z_]*' <<<"${shown#*platform tag:}" | head -1)
+    [[ $(printf '%s\n' "$needed" "$tag" | sort --version-sort | tail -1) == "$tag" ]] ||
+        { echo "error: $(basename "$wheel") needs $needed" >&2 && exit 1; }
+}
+
 # Starts the program in a wheel, on this machine or an emulated one, and imports the module on this one. A program for glibc needs that of
 # its machine.
 starts() {
@@ -74,7 +85,7 @@ for target in "${targets[@]}"; do
     build "$target"
     wheel=$(find "$wheels" -name '*.whl' -newer "$before")
     rm "$before"
-    [[ $target != *-linux-* ]] || auditwheel show "$wheel"
+    [[ $target != *-linux-* ]] || complies "$wheel"
     abi3audit --strict "$wheel"
     starts "$wheel" "$target"
 done

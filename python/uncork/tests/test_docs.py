@@ -100,6 +100,20 @@ def test_the_guide_of_the_laboratory_runs_as_it_is_written(
     assert {"completion.svg", "report"} <= {path.name for path in tmp_path.iterdir()}
 
 
+@pytest.mark.module
+def test_the_guide_of_controllers_runs_as_it_is_written(capsys: pytest.CaptureFixture[str]) -> None:
+    guide = DOCUMENT.parents[1] / "howto/controller-in-python.md"
+    if not guide.exists():
+        pytest.skip(f"*** NOT RUN: {guide} is only in the repository ***")
+    pytest.importorskip("gymnasium")
+    blocks = re.findall(r"^```python\n(.*?)^```", guide.read_text(encoding="utf-8"), flags=re.M | re.S)
+    assert len(blocks) == 3
+    exec("".join(blocks), {})
+    printed = capsys.readouterr().out
+    assert "Scalable" in printed
+    assert "cubic" in printed
+
+
 def test_the_columns_of_a_calendar_are_described() -> None:
     if not DOCUMENT.exists():
         pytest.skip(f"*** NOT RUN: {DOCUMENT} is only in the repository ***")

@@ -237,6 +237,19 @@ def test_a_missing_module_is_an_exception_with_the_remedy() -> None:
     assert done.stdout.startswith("uncork._native | run: pip install --force-reinstall uncork")
 
 
+@pytest.mark.parametrize(
+    ("package", "call", "extra"),
+    [("gymnasium", "import uncork.gym", "gym"), ("matplotlib", "uncork.compare(size='1kB').plot()", "plot")],
+)
+def test_a_missing_extra_is_an_exception_with_the_remedy(package: str, call: str, extra: str) -> None:
+    code = (
+        f"import sys; sys.modules[{package!r}] = None\n"
+        f"import uncork\ntry: {call}\nexcept uncork.InputError as it: print(it)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert f"{package} is not installed; run: pip install 'uncork[{extra}]'" in done.stdout
+
+
 def test_a_notebook_shows_the_table() -> None:
     assert small()._repr_html_().startswith("<pre>200 kB over 20 Mbit/s")
     assert "200 kB" in repr(small())

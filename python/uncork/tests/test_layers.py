@@ -13,7 +13,18 @@ MAY_IMPORT = {
     "experiment": {"measure", "experiment", "program", "__version__"},
     "learn": {"measure", "experiment", "learn", "program", "__version__"},
 }
-FACE = {"__init__.py", "__main__.py", "experiments.py", "laboratory.py", "plots.py", "program.py", "toml.py"}
+FACE = {
+    "__init__.py",
+    "__main__.py",
+    "experiments.py",
+    "gym.py",
+    "laboratory.py",
+    "options.py",
+    "plots.py",
+    "program.py",
+    "races.py",
+    "toml.py",
+}
 """What users and the program start with. It may import every layer."""
 
 

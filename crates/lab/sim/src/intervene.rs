@@ -23,6 +23,14 @@ impl<S: ControllerSpec> Simulation<'_, S> {
         self.network.aggregate(slot);
     }
 
+    /// Changes the controller of an established flow, which sends at once what it then allows.
+    pub fn change_controller(&mut self, flow: u32, change: impl FnOnce(&mut S::Controller)) {
+        if let Some(sender) = self.flows.get_mut(flow).and_then(Flow::sender_mut) {
+            sender.change_controller(change);
+        }
+        self.pump(flow);
+    }
+
     /// The application of an established [`crate::Workload::Until`] flow stops after one last
     /// segment; losses are still repaired.
     pub fn pause(&mut self, flow: u32) {
@@ -83,6 +91,22 @@ mod tests {
         simulation.write(0, 3);
         let resumed = run_to(&mut simulation, 2000);
         assert_eq!(resumed.delivered_bytes - paused.delivered_bytes, 3 * u64::from(MSS_BYTES));
+    }
+
+    #[test]
+    fn changed_controller_sends_at_once_what_it_allows() {
+        let spec = spec();
+        let mut simulation = Simulation::new(&spec);
+        let begun = run_to(&mut simulation, 45);
+        let settings = uncork_cc::Settings::new(MSS_BYTES, 1, simulation.now());
+        let bbr: uncork_cc::CcSpec = "bbr1".parse().expect("a controller");
+        let bbr = bbr.build(&settings.with_initial_window(2 * begun.control.cwnd));
+        simulation.change_controller(0, |controller| *controller = bbr);
+        let changed = simulation.view(0).expect("established");
+        assert_eq!(changed.control.cwnd, 2 * begun.control.cwnd);
+        assert!(changed.in_flight > begun.in_flight);
+        assert_eq!(changed.snapshot.state, "Startup");
+        assert!(simulation.controller(0).is_some());
     }
 
     #[test]

@@ -34,6 +34,11 @@ impl<S: ControllerSpec> Simulation<'_, S> {
         self.flows.is_over(flow)
     }
 
+    /// The controller of a flow; `None` as for [`Self::view`].
+    pub fn controller(&self, flow: u32) -> Option<&S::Controller> {
+        Some(self.flows.get(flow)?.sender()?.controller())
+    }
+
     /// The current state of a flow; `None` before its connection is established, and once it is
     /// over and all its packets have arrived or are lost.
     pub fn view(&self, flow: u32) -> Option<FlowView> {

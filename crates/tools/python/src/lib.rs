@@ -6,9 +6,13 @@
 
 mod cells;
 mod comparison;
+mod episode;
 mod error;
 mod lab_run;
+mod link;
+mod race;
 mod scenario;
+mod steered;
 mod table;
 mod work;
 
@@ -18,7 +22,11 @@ mod uncork_native {
     #[pymodule_export]
     use super::comparison::compare;
     #[pymodule_export]
+    use super::episode::Episode;
+    #[pymodule_export]
     use super::lab_run::LabRun;
+    #[pymodule_export]
+    use super::race::{Ack, Race, race};
     #[pymodule_export]
     use super::scenario::run;
     #[pymodule_export]

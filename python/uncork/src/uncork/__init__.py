@@ -1,7 +1,7 @@
 """Congestion control that you can choose, prove and ship.
 
-`compare` and `run` simulate, in this process. `Experiment` analyses records of an experiment. `find_bin`
-names the program. Wrong input raises `InputError`.
+`compare`, `run` and `race` simulate, in this process. `Experiment` analyses records of an experiment.
+`find_bin` names the program. Wrong input raises `InputError`.
 """
 
 from __future__ import annotations
@@ -14,18 +14,32 @@ if TYPE_CHECKING:
     from uncork.laboratory import Result, compare, run
     from uncork.measure.errors import InputError
     from uncork.program import find_bin
+    from uncork.races import Race, race
 
-__all__ = ["Experiment", "InputError", "Report", "Result", "__version__", "compare", "find_bin", "run"]
+__all__ = [
+    "Experiment",
+    "InputError",
+    "Race",
+    "Report",
+    "Result",
+    "__version__",
+    "compare",
+    "find_bin",
+    "race",
+    "run",
+]
 
 __version__ = "0.1.0"
 
 _MODULES = {
     "Experiment": "uncork.experiments",
     "InputError": "uncork.measure.errors",
+    "Race": "uncork.races",
     "Report": "uncork.experiments",
     "Result": "uncork.laboratory",
     "compare": "uncork.laboratory",
     "find_bin": "uncork.program",
+    "race": "uncork.races",
     "run": "uncork.laboratory",
 }
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from uncork import toml
 from uncork.measure import console
 from uncork.measure.errors import InputError
+from uncork.options import number, texts
 
 try:
     from uncork import _native
@@ -156,8 +157,7 @@ def compare(
     Raises `InputError`, with `place`, `problem` and `remedy`.
     """
     given = {name: value for name, value in locals().items() if name not in ("jobs", "progress")}
-    options = [(name.replace("_", "-"), _text(name, it)) for name, it in given.items() if it is not None]
-    ran = _native.compare(options, _jobs(jobs), _shown(progress))
+    ran = _native.compare(texts(given), _jobs(jobs), _shown(progress))
     return Result(ran, ran.short_text())
 
 
@@ -192,52 +192,15 @@ def run(
     return Result(ran, ran.text())
 
 
-EXAMPLES = {
-    "preset": "lte",
-    "rate": "20mbit",
-    "rtt": "50ms",
-    "loss": "1%",
-    "loss_position": "before",
-    "buffer": "1bdp",
-    "queue": "codel",
-    "jitter": "2ms",
-    "host_jitter": "none",
-    "size": "10MB",
-    "duration": "30s",
-    "start": "together",
-    "cc": "bbr3",
-}
-"""A value of each option that is a text."""
-
-
-def _text(option: str, value: object) -> str:
-    """A value as the command line has it."""
-    if option not in EXAMPLES:
-        return _number(option, value)
-    texts = list(value) if isinstance(value, Iterable) and not isinstance(value, str | Mapping) else [value]
-    remedy = f"write {option}={EXAMPLES[option]!r}"
-    if not all(isinstance(one, str) for one in texts):
-        raise InputError(f"{option}={value!r}", "is not a text with a unit", remedy)
-    if not texts:
-        raise InputError(f"{option}={value!r}", "has no value", remedy)
-    return ",".join(map(str, texts))
-
-
-def _number(option: str, value: object) -> str:
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise InputError(f"{option}={value!r}", "is not a whole number", f"write {option}=10")
-    return str(value.__index__())
-
-
 def _jobs(jobs: int | None) -> int | None:
     if jobs is None:
         return None
-    number = int(_number("jobs", jobs))
-    if not 1 <= number <= MAX_JOBS:
+    threads = number("jobs", jobs)
+    if not 1 <= threads <= MAX_JOBS:
         raise InputError(
-            f"jobs={number}", "is not a number of threads", f"write 1 to {MAX_JOBS}, or leave it out"
+            f"jobs={threads}", "is not a number of threads", f"write 1 to {MAX_JOBS}, or leave it out"
         )
-    return number
+    return threads
 
 
 MAX_JOBS = 1_000

@@ -170,6 +170,12 @@ impl<C: Controller> Sender<C> {
         &self.controller
     }
 
+    /// Changes the controller from outside.
+    pub(crate) fn change_controller(&mut self, change: impl FnOnce(&mut C)) {
+        change(&mut self.controller);
+        self.control = self.controller.control();
+    }
+
     pub(crate) fn counters(&self) -> &Counters {
         &self.counters
     }
