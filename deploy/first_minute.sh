@@ -76,7 +76,10 @@ for system in "Debian 12=$debian" "$@"; do
     root=${system#*=}
     libc=manylinux
     [[ ! -e $root/lib/ld-musl-$machine.so.1 ]] || libc=musllinux
-    wheel=$(find_file "uncork-*${libc}_*_$machine.whl")
+    wheel=$(find_file "uncork-*${libc}_*_$machine.whl") || {
+        echo "*** NOT MEASURED: the wheel in ${system%%=*} ***" >&2
+        continue
+    }
     in_copy "$root" "$wheel" "${system%%=*}, wheel" "
         step 'python3 -m venv' python3 -m venv /env
         step 'pip install' /env/bin/pip install --no-deps --no-index '/$(basename "$wheel")'

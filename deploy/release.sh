@@ -19,11 +19,16 @@ features=aws-lc,mimalloc
 artifacts=$PWD/target/release-artifacts
 staging=$PWD/target/release-staging
 
-if [[ -n $(git status --porcelain) ]]; then
-    echo "error: uncommitted changes: a release is what a commit has (git status)" >&2
-    echo "help: commit them, or run this script in a clone" >&2
-    exit 1
-fi
+commit=$(git rev-parse HEAD)
+# What is built is the commit, and still so at the end.
+check_tree() {
+    if [[ -n $(git status --porcelain) || $(git rev-parse HEAD) != "$commit" ]]; then
+        echo "error: uncommitted changes: a release is what a commit has (git status)" >&2
+        echo "help: commit them, or run this script in a clone that nothing else changes" >&2
+        exit 1
+    fi
+}
+check_tree
 declare -A package_of=([umoci]=umoci [qemu-aarch64]=qemu-user)
 for needed in "${!package_of[@]}"; do
     if ! command -v "$needed" >/dev/null; then
@@ -110,6 +115,7 @@ if [[ -z $repository ]]; then
     repository=https://forge.example/uncork
     echo "*** the formula names $repository: workspace.package in Cargo.toml has no repository ***"
 fi
+check_tree
 (cd "$artifacts" && sha256sum -- * >SHA256SUMS.new && mv SHA256SUMS.new SHA256SUMS)
 python3 deploy/release/formula.py "$version" "$repository/releases/download/v$version" "$artifacts/SHA256SUMS" >"$artifacts/uncork.rb"
 RELEASE_TOOLS=$tools python3 deploy/release/provenance.py "$artifacts/SHA256SUMS" targets="${targets[*]}" profile="$PROFILE" \

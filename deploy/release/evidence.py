@@ -41,9 +41,10 @@ def main() -> None:
     with Path(sys.argv[1]).open() as lines:
         minute = list(csv.DictReader(lines, delimiter="\t"))
     provenance = json.loads(next(ARTIFACTS.glob("*.provenance.json")).read_text())["predicate"]["buildDefinition"]
-    commit = next(it["digest"]["gitCommit"] for it in provenance["resolvedDependencies"] if "source" in it.get("uri", ""))
+    commit = provenance["resolvedDependencies"][0]["digest"]["gitCommit"]
     date = subprocess.run(["date", "+%-d %B %Y"], check=True, capture_output=True, text=True).stdout.strip()
     parameters = provenance["externalParameters"]
+    machine = f"{platform.system()} {platform.release().partition('-')[0]}, {platform.machine()}"
     if VERIFIED.exists():
         verified = f"`deploy/release.sh --verify` built the commit in two directories: {VERIFIED.read_text().strip()}."
     else:
@@ -53,7 +54,7 @@ def main() -> None:
 
 {conclusion(minute)}
 
-Commit {commit[:8]}, profile `{parameters["profile"]}`, {date}, {platform.system()} {platform.release()}, {platform.machine()},
+Commit {commit[:8]}, profile `{parameters["profile"]}`, {date}, {machine},
 a shared machine with two processors: times are upper bounds.
 `sudo deploy/first_minute.sh > minute.tsv && python3 deploy/release/evidence.py minute.tsv` writes this page.
 
