@@ -1,13 +1,13 @@
 //! SEARCH, "Slow start Exit At Right CHokepoint": draft-chung-ccwg-search-09 §3.
 
-use uncork_units::{Time, TimeDelta};
+use uncork_units::{Time, TimeDelta, wide};
 
 use super::{SlowStart, StartAck};
 
 /// Bins of a window (W).
 const WINDOW_BINS: usize = 10;
-/// A window is 3.5 times the first RTT, so a bin is 0.35 times.
-const BINS_PER_RTT: (u64, u64) = (20, 7);
+/// A window is 3.5 times the first RTT, so 20 bins are seven RTTs.
+const BINS_PER_RTTS: (u64, u64) = (20, 7);
 /// Bins beyond a window: how far an RTT may look back.
 const EXTRA_BINS: usize = 15;
 const DELIVERED_BINS: usize = WINDOW_BINS + 1;
@@ -39,8 +39,8 @@ pub struct Search {
     delivered: [u32; DELIVERED_BINS],
     /// Number of the current bin.
     bin: u32,
-    /// Length of a bin in nanoseconds; 0 before the first RTT.
-    bin_ns: u64,
+    /// Zero before the first RTT.
+    bin_length: TimeDelta,
     bin_end: Time,
     sent_bytes: u64,
 }
@@ -50,7 +50,7 @@ impl SlowStart for Search {
         sent: [0; SENT_BINS],
         delivered: [0; DELIVERED_BINS],
         bin: 0,
-        bin_ns: 0,
+        bin_length: TimeDelta::ZERO,
         bin_end: Time::ZERO,
         sent_bytes: 0,
     };
@@ -61,14 +61,14 @@ impl SlowStart for Search {
 
     fn on_ack(&mut self, ack: &StartAck) -> bool {
         let Some(rtt) = ack.rtt else { return false };
-        if self.bin_ns == 0 {
+        if self.bin_length.is_zero() {
             self.begin(ack, rtt.latest);
             return false;
         }
         if ack.now <= self.bin_end {
             return false;
         }
-        let passed = ack.now.since(self.bin_end).as_nanos() / self.bin_ns + 1;
+        let passed = ack.now.since(self.bin_end).as_nanos() / self.bin_length.as_nanos() + 1;
         // "Handling missed bins": the sender was idle, or nothing arrived for a window.
         if passed > WINDOW_BINS as u64 {
             self.begin(ack, rtt.latest);
@@ -82,10 +82,10 @@ impl SlowStart for Search {
 impl Search {
     /// Starts with the first bin, of a length by this RTT. A clock that measures zero is too coarse.
     fn begin(&mut self, ack: &StartAck, rtt: TimeDelta) {
-        let (bins, rtts) = BINS_PER_RTT;
-        self.bin_ns = rtt.as_nanos().saturating_mul(rtts) / bins;
+        let (bins, rtts) = BINS_PER_RTTS;
+        self.bin_length = rtt.times(rtts).divided_by(bins);
         self.bin = 0;
-        self.bin_end = ack.now + TimeDelta::from_nanos(self.bin_ns);
+        self.bin_end = ack.now + self.bin_length;
         self.record(ack.delivered);
     }
 
@@ -98,7 +98,7 @@ impl Search {
             self.delivered[self.bin as usize % DELIVERED_BINS] = acked;
         }
         self.bin = self.bin.wrapping_add(1);
-        self.bin_end += TimeDelta::from_nanos(self.bin_ns.saturating_mul(passed));
+        self.bin_end += self.bin_length.times(passed);
         self.record(delivered);
     }
 
@@ -117,7 +117,8 @@ impl Search {
 
     /// Whether deliveries of the last window fall short of what was sent in that window a round trip before.
     fn is_full(&self, rtt: TimeDelta) -> bool {
-        let (back, part) = (rtt.as_nanos() / self.bin_ns, rtt.as_nanos() % self.bin_ns);
+        let (rtt, bin) = (rtt.as_nanos(), self.bin_length.as_nanos());
+        let (back, part) = (rtt / bin, rtt % bin);
         // A queue that made the RTT several times longer: the sent bytes of that time are gone.
         if back >= EXTRA_BINS as u64 {
             return false;
@@ -127,7 +128,7 @@ impl Search {
         let Some(before) = self.bin.checked_sub(back).filter(|before| *before > window) else {
             return false;
         };
-        let part = part.saturating_mul(SCALE) / self.bin_ns;
+        let part = wide::saturating_mul(part, SCALE) / bin;
         let sent_until =
             |bin: u32| u64::from(self.sent_by(bin).wrapping_sub(self.sent_by(bin - window)));
         // The time a round trip ago is before the end of bin `before`, by `part` of a bin.
@@ -135,7 +136,7 @@ impl Search {
         let delivered =
             self.delivered_by(self.bin).wrapping_sub(self.delivered_by(self.bin - window));
         let missing = sent.saturating_sub(u64::from(delivered) * SCALE);
-        sent > 0 && missing.saturating_mul(100) >= sent.saturating_mul(THRESHOLD_PERCENT)
+        sent > 0 && missing * 100 >= sent * THRESHOLD_PERCENT
     }
 }
 
@@ -256,7 +257,7 @@ mod tests {
             let now = Time::ZERO + TICK.times(tick);
             assert!(!search.on_ack(&StartAck::at(now, 0, Some(TimeDelta::ZERO))));
         }
-        assert_eq!(search.bin_ns, 0);
+        assert_eq!(search.bin_length, TimeDelta::ZERO);
     }
 
     #[test]
@@ -266,14 +267,14 @@ mod tests {
         assert!((0..400).all(|_| !sender.step(1_000_000, 1_000_000, RTT)));
     }
 
-    /// Window at the end of slow start in BDPs, and packets lost until 5 s.
-    fn started<C: Controller>(controller: C, buffer_millibdp: u64) -> (f64, u64) {
+    /// Window at the end of slow start in thousandths of the BDP, and packets lost until 5 s.
+    fn started<C: Controller>(controller: C, buffer_millibdp: u64) -> (u64, u64) {
         let path = Path::new(Rate::from_mbit(100), RTT, buffer_millibdp);
-        let bdp = path.bdp() as f64;
+        let bdp = path.bdp();
         let mut sim = Loop::new(controller, path, 1);
         let end = Time::ZERO + TimeDelta::from_secs(5);
         assert!(sim.run_until(end, |sim| sim.snapshot().ssthresh.is_some()));
-        let window = sim.cc.control().cwnd as f64 / bdp;
+        let window = sim.cc.control().cwnd * 1_000 / bdp;
         sim.run(end, |_| {});
         (window, sim.stats.lost)
     }
@@ -282,7 +283,7 @@ mod tests {
     fn slow_start_ends_before_a_deep_buffer_is_full() {
         let settings = Settings::new(link::MSS, 1, Time::ZERO);
         let (window, lost) = started(NewReno::<Search>::with_start(&settings), 8_000);
-        assert!(window > 4.0 && window < 6.5, "{window}");
+        assert!(window > 4_000 && window < 6_500, "{window}");
         assert_eq!(lost, 0);
         let (_, lost_by_classic) = started(NewReno::<ClassicStart>::with_start(&settings), 8_000);
         assert!(lost_by_classic > 1_000, "{lost_by_classic}");
