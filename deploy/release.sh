@@ -63,8 +63,9 @@ archive() {
 # Builds the program of a target, and starts it; sets `program`, and `runs`, the words that start it here.
 build() {
     rustup target add "$1"
-    # With the list of its dependencies inside, for `cargo audit bin`.
-    cargo auditable zigbuild --locked --profile "$PROFILE" --features "$features" --target "$1" -p uncork
+    # With the list of its dependencies inside, for `cargo audit bin`. Without a time: cargo would keep what C sources made of
+    # the time of an earlier commit.
+    SOURCE_DATE_EPOCH=0 cargo auditable zigbuild --locked --profile "$PROFILE" --features "$features" --target "$1" -p uncork
     program=target/$1/$PROFILE/uncork
     runs=("$program")
     [[ ${1%%-*} == "$(uname -m)" ]] || runs=("qemu-${1%%-*}" "$program")
