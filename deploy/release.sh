@@ -4,7 +4,7 @@
 #   deploy/release.sh TARGET…               only these targets, such as x86_64-unknown-linux-musl
 #   deploy/release.sh --verify [TARGET…]    afterwards clones and builds all again in another directory, and compares the files
 # PROFILE=release builds in a third of the time, to try this script. WHEELS= leaves out wheels and source distribution.
-# It installs its tools into target/release-tools. Equal sources, tools and compiler give equal files, bit for bit, in any directory.
+# It installs its tools into target/release-tools. Equal sources, tools and compiler shall give equal files in any directory: --verify shows it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
