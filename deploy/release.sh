@@ -4,7 +4,7 @@
 #   deploy/release.sh TARGET…               only these targets, such as x86_64-unknown-linux-musl
 #   deploy/release.sh --verify [TARGET…]    afterwards clones and builds all again in another directory, and compares the files
 # PROFILE=release builds in a third of the time, to try this script. WHEELS= leaves out wheels and source distribution.
-# It installs its tools into target/release-tools. Equal sources, tools and compiler give equal files, bit for bit, in any directory.
+# It installs its tools into target/release-tools. Equal sources, tools and compiler shall give equal files in any directory: --verify shows it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -63,8 +63,9 @@ archive() {
 # Builds the program of a target, and starts it; sets `program`, and `runs`, the words that start it here.
 build() {
     rustup target add "$1"
-    # With the list of its dependencies inside, for `cargo audit bin`.
-    cargo auditable zigbuild --locked --profile "$PROFILE" --features "$features" --target "$1" -p uncork
+    # With the list of its dependencies inside, for `cargo audit bin`. Without a time: cargo would keep what C sources made of
+    # the time of an earlier commit.
+    SOURCE_DATE_EPOCH=0 cargo auditable zigbuild --locked --profile "$PROFILE" --features "$features" --target "$1" -p uncork
     program=target/$1/$PROFILE/uncork
     runs=("$program")
     [[ ${1%%-*} == "$(uname -m)" ]] || runs=("qemu-${1%%-*}" "$program")

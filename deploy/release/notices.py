@@ -41,7 +41,7 @@ def main() -> None:
     for folder in Path("crates").glob("*/*/vendor/*/"):
         for text in texts(folder):
             crates_of.setdefault(text, []).append(f"{folder.name} ({folder})")
-    for text, crates in sorted(crates_of.items(), key=lambda it: sorted(it[1])):
+    for text, crates in sorted(crates_of.items(), key=lambda it: (sorted(it[1]), it[0])):
         print("\n".join([*sorted(crates), "", text, "", "-" * 80, ""]))
 
 
