@@ -349,6 +349,7 @@ impl LossWindow {
 
     /// Grows by a delivery of `acked` bytes in slow start. The initial one ends when `start` says so; slow start
     /// that resumes after a Safe Retreat is not the initial one (RFC 9406 §4.3).
+    #[inline]
     pub(crate) fn grow_in_slow_start<S: SlowStart>(
         &mut self,
         start: &mut S,
@@ -356,20 +357,21 @@ impl LossWindow {
         acked: u64,
         rtt: Option<RttSample>,
     ) {
-        if !self.is_initial() {
-            return self.slow_start(acked, 1);
-        }
-        self.slow_start(acked, start.growth_divisor());
-        let ack = StartAck {
-            now,
-            round: self.round(),
-            rtt,
-            delivered: self.delivered,
-            segments: self.cwnd / self.mss(),
-            is_paced: self.is_paced(),
-        };
-        if start.on_ack(&ack) {
-            self.end_slow_start();
+        let divisor = if self.is_initial() { start.growth_divisor() } else { 1 };
+        self.slow_start(acked, divisor);
+        if self.is_initial() {
+            let ack = StartAck {
+                now,
+                round: self.round(),
+                rtt,
+                delivered: self.delivered,
+                cwnd: self.cwnd,
+                mss: self.mss(),
+                is_paced: self.is_paced(),
+            };
+            if start.on_ack(&ack) {
+                self.end_slow_start();
+            }
         }
     }
 

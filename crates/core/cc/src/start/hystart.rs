@@ -37,7 +37,7 @@ impl SlowStart for HyStart {
         // Data paced over a round trip returns as a train of that length.
         let is_long = !ack.is_paced
             && ack.rtt.is_some_and(|rtt| self.train.on_ack(ack.now, ack.round, rtt.min));
-        is_late || (is_long && ack.segments >= ACK_TRAIN_MIN_SEGMENTS)
+        is_late || (is_long && ack.cwnd >= ACK_TRAIN_MIN_SEGMENTS * ack.mss)
     }
 
     fn growth_divisor(&self) -> u64 {

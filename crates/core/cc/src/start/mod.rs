@@ -49,8 +49,10 @@ pub struct StartAck {
     pub rtt: Option<RttSample>,
     /// Bytes delivered on the connection so far.
     pub delivered: u64,
-    /// Congestion window in segments.
-    pub segments: u64,
+    /// Congestion window in bytes.
+    pub cwnd: u64,
+    /// Sender maximum segment size in bytes.
+    pub mss: u64,
     /// Whether packets are paced over the round trip.
     pub is_paced: bool,
 }
@@ -60,6 +62,6 @@ impl StartAck {
     /// An acknowledgement of a sender with a large window that does not pace.
     pub(crate) fn at(now: Time, round: u64, rtt: Option<uncork_units::TimeDelta>) -> Self {
         let rtt = rtt.map(|rtt| RttSample { latest: rtt, smoothed: rtt, min: rtt });
-        Self { now, round, rtt, delivered: 0, segments: 100, is_paced: false }
+        Self { now, round, rtt, delivered: 0, cwnd: 100_000, mss: 1_000, is_paced: false }
     }
 }

@@ -190,7 +190,8 @@ mod tests {
                 round: 0,
                 rtt: Some(sample),
                 delivered: self.delivered,
-                segments: 100,
+                cwnd: 100_000,
+                mss: 1_000,
                 is_paced: false,
             })
         }
@@ -217,7 +218,7 @@ mod tests {
         let mut sender = Sender::new();
         // Sent 2^(t / 100 ms), delivered what was sent 100 ms before: no bottleneck.
         for tick in 0..200_i32 {
-            let sent = 20_000.0 * f64::from(tick).mul_add(0.05, 0.0).exp2() / 20.0;
+            let sent = 1_000.0 * (f64::from(tick) * 0.05).exp2();
             let is_end = sender.step(sent as u32, (sent / 2.0) as u64, RTT);
             assert!(!is_end, "after {tick} ticks");
         }
