@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -36,11 +37,13 @@ def records() -> str:
 
 
 def failed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    """The one line on stderr of a command that exits with 2."""
+    """The last line on stderr of a command that exits with 2. On a busy machine, steps come before it."""
     capsys.readouterr()
     assert main(list(arguments)) == 2
-    error = capsys.readouterr().err.strip()
-    assert error.startswith("error: ")
+    lines = capsys.readouterr().err.strip().splitlines()
+    nth = next(nth for nth, line in enumerate(lines) if line.startswith("error: "))
+    error = "\n".join(lines[nth:])
+    assert all(re.match(r" *\d+ s  ", line) for line in lines[:nth]), lines
     assert "Traceback" not in error
     return error
 

@@ -285,6 +285,7 @@ def test_the_program_runs_switches_off_and_ends_by_signal(tmp_path: Path, table:
     assert sorted(path.name for path in out.iterdir() if not path.name.startswith(".")) == [
         "current",
         "log.jsonl",
+        "options.json",
         "stop",
         "versions",
     ]
