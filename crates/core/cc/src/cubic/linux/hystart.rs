@@ -8,7 +8,7 @@ use crate::event::RttSample;
 use crate::round::RoundCounter;
 
 /// The smallest window that HyStart judges, in segments (`hystart_low_window`).
-pub(super) const LOW_WINDOW: u64 = 16;
+const LOW_WINDOW: u64 = 16;
 /// ACKs that are further apart end a train (`hystart_ack_delta_us`).
 const MAX_SPACING: TimeDelta = TimeDelta::from_millis(2);
 /// RTT samples of a round before their minimum is judged (`HYSTART_MIN_SAMPLES`).
@@ -30,6 +30,8 @@ pub(super) struct AckTiming {
     pub(super) delay_min: u32,
     /// The window in bytes.
     pub(super) cwnd: u64,
+    /// The window in segments.
+    pub(super) segments: u64,
     /// Whether the host paces.
     pub(super) is_paced: bool,
     /// Bytes delivered when the newest packet acknowledged had left.
@@ -52,6 +54,10 @@ pub(super) struct HyStart {
 
 impl HyStart {
     /// Whether slow start ends with this ACK. It does so once (`found`).
+    ///
+    /// Rounds are counted from the first ACK, below [`LOW_WINDOW`] too, so that they begin with the first ACK of a
+    /// burst. Linux 5.16 to 6.13 counted them only above it: "tcp_cubic: fix incorrect HyStart round start
+    /// detection", Linux 6.14.
     pub(super) fn on_ack(&mut self, ack: &AckTiming) -> bool {
         if self.found {
             return false;
@@ -60,6 +66,9 @@ impl HyStart {
             self.train = (ack.now, ack.now);
             self.round_rtt = u32::MAX;
             self.samples = 0;
+        }
+        if ack.segments < LOW_WINDOW {
+            return false;
         }
         let is_long = self.is_train_long(ack);
         let is_late = self.is_late(ack);

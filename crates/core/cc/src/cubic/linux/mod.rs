@@ -99,7 +99,7 @@ impl LinuxCubic {
     fn watch_slow_start(&mut self, now: Time, cwnd: u64, feedback: &Feedback<'_>) {
         let delay_min = self.growth.delay_min();
         let (Some(rtt), Some(newest)) = (feedback.rtt, feedback.acked.last()) else { return };
-        if cwnd < hystart::LOW_WINDOW || delay_min == 0 {
+        if delay_min == 0 {
             return;
         }
         let ends = self.hystart.on_ack(&AckTiming {
@@ -107,6 +107,7 @@ impl LinuxCubic {
             rtt,
             delay_min,
             cwnd: self.window.cwnd(),
+            segments: cwnd,
             is_paced: self.window.is_paced(),
             prior_delivered: newest.token.delivered,
             delivered: self.window.delivered(),

@@ -54,6 +54,20 @@ fn slow_start_ends_when_the_acks_span_half_the_round_trip_and_half_a_millisecond
     assert_eq!(host.cc.snapshot().ssthresh, Some(segments(160 + 102)));
 }
 
+/// Windows below 16 segments count rounds too: otherwise each round would begin within a burst, and its train would end
+/// with it.
+#[test]
+fn train_is_measured_from_the_first_ack_of_a_burst_with_an_initial_window_of_10() {
+    let mut host = host(10);
+    for window in [20, 40, 80, 160] {
+        host.spread_round(TimeDelta::from_micros(500));
+        assert_eq!((state(&host), host.cwnd()), ("SlowStart", segments(window)));
+    }
+    host.spread_round(TimeDelta::from_micros(500));
+    // The ACK after 51 ms is the 103rd.
+    assert_eq!(host.cc.snapshot().ssthresh, Some(segments(160 + 102)));
+}
+
 #[test]
 fn small_window_is_not_judged() {
     let mut host = host(4);
