@@ -12,8 +12,8 @@ use crate::cubic::{Cubic, LinuxCubic};
 use crate::event::{AppState, Feedback, Lost, PathEvent, RttSample, SentPacket, Timeout, Token};
 use crate::inheritance::Inheritance;
 use crate::newreno::NewReno;
-use crate::spec::{Algorithm, CcSpec, SEARCH};
-use crate::start::Search;
+use crate::spec::{Algorithm, CcSpec, LINUX, RAPID, SEARCH};
+use crate::start::{RapidStart, Search};
 
 /// Any controller of this crate, by value.
 #[derive(Clone, Debug)]
@@ -23,10 +23,14 @@ pub enum AnyController {
     Reno(NewReno),
     /// NewReno that starts with SEARCH.
     SearchReno(NewReno<Search>),
+    /// NewReno that starts with Rapid Start.
+    RapidReno(NewReno<RapidStart>),
     /// CUBIC.
     Cubic(Cubic),
     /// CUBIC that starts with SEARCH.
     SearchCubic(Cubic<Search>),
+    /// CUBIC that starts with Rapid Start.
+    RapidCubic(Cubic<RapidStart>),
     /// CUBIC as in Linux.
     LinuxCubic(LinuxCubic),
     /// BBR version 1.
@@ -42,11 +46,17 @@ impl CcSpec {
             Algorithm::Reno if self.has(SEARCH) => {
                 AnyController::SearchReno(NewReno::with_start(settings))
             }
+            Algorithm::Reno if self.has(RAPID) => {
+                AnyController::RapidReno(NewReno::with_start(settings))
+            }
             Algorithm::Reno => AnyController::Reno(NewReno::new(settings)),
             Algorithm::Cubic if self.has(SEARCH) => {
                 AnyController::SearchCubic(Cubic::with_start(settings))
             }
-            Algorithm::Cubic if self.has("linux") => {
+            Algorithm::Cubic if self.has(RAPID) => {
+                AnyController::RapidCubic(Cubic::with_start(settings))
+            }
+            Algorithm::Cubic if self.has(LINUX) => {
                 AnyController::LinuxCubic(LinuxCubic::new(settings))
             }
             Algorithm::Cubic => AnyController::Cubic(Cubic::new(settings)),
@@ -68,8 +78,10 @@ impl AnyController {
         match self {
             Self::Reno(reno) => reno.bequeath(rtt),
             Self::SearchReno(reno) => reno.bequeath(rtt),
+            Self::RapidReno(reno) => reno.bequeath(rtt),
             Self::Cubic(cubic) => cubic.bequeath(rtt),
             Self::SearchCubic(cubic) => cubic.bequeath(rtt),
+            Self::RapidCubic(cubic) => cubic.bequeath(rtt),
             Self::LinuxCubic(cubic) => cubic.bequeath(rtt),
             Self::Bbr1(bbr) => bbr.bequeath(),
             Self::Bbr3(bbr) => bbr.bequeath(),
@@ -174,7 +186,11 @@ macro_rules! dispatch {
     };
 }
 
-dispatch!(AnyController, [], [Reno, SearchReno, Cubic, SearchCubic, LinuxCubic, Bbr1, Bbr3]);
+dispatch!(
+    AnyController,
+    [],
+    [Reno, SearchReno, RapidReno, Cubic, SearchCubic, RapidCubic, LinuxCubic, Bbr1, Bbr3]
+);
 dispatch!(Either<A, B>, [A, B], [A, B]);
 
 #[cfg(test)]

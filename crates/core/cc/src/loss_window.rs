@@ -1,6 +1,7 @@
 //! Shared code of NewReno and CUBIC: the window, slow start, and the response to a congestion
 //! event.
 
+mod convergence;
 mod resume;
 mod timeout;
 
@@ -15,6 +16,7 @@ use crate::resume::trial::Trial;
 use crate::resume::{Reconnaissance, ResumePhase};
 use crate::round::RoundCounter;
 use crate::start::{SlowStart, StartAck};
+use convergence::Convergence;
 use resume::Jumped;
 
 /// Maximum segments one ACK may count for in slow start without pacing (RFC 9406 §4.3). Pacing
@@ -73,6 +75,8 @@ enum WindowRule {
     Trial(Trial),
     /// Loss recovery.
     Recovery(Prr),
+    /// Recovery after a start that triples the window.
+    Convergence(Convergence),
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -88,6 +92,8 @@ pub(crate) enum LossReaction {
     Congestion(Congestion),
     /// Recovery is over; the window is ssthresh.
     Recovered,
+    /// Recovery after a start that triples the window is over: the window is `beta` of what path and buffer hold.
+    Converged,
     /// This many bytes were delivered to a sender that uses its window.
     Grow(u64),
     /// The window was not used, so it must not grow.
@@ -194,6 +200,7 @@ impl LossWindow {
         self.paced || self.has_jumped()
     }
 
+    //= ratelimited-11 3-1
     pub(crate) fn on_sent(&mut self, now: Time, packet: SentPacket) -> Token {
         self.in_flight = packet.in_flight;
         let is_full = packet.in_flight.saturating_add(self.mss()) > self.cwnd;
@@ -236,8 +243,17 @@ impl LossWindow {
                 self.cwnd = ssthresh;
                 LossReaction::Recovered
             }
+            WindowRule::Convergence(_) if change == RecoveryChange::Exited => {
+                self.rule = WindowRule::Growth;
+                LossReaction::Converged
+            }
             WindowRule::Recovery(prr) => {
                 self.cwnd = prr.on_feedback(feedback, ssthresh, mss);
+                LossReaction::Hold
+            }
+            WindowRule::Convergence(rule) => {
+                let rule = *rule;
+                self.follow_convergence(rule, feedback);
                 LossReaction::Hold
             }
             _ => {
@@ -284,8 +300,10 @@ impl LossWindow {
     }
 
     /// Growth of the window. ACKs of packets sent before the latest congestion event do not count
-    /// (RFC 9002 §7.3.2), nor do ACKs while the window is underused (§7.8).
+    /// (RFC 9002 §7.3.2), nor do ACKs while the window is underused (§7.8). A window counts as used in the round in
+    /// which it was full and in the next: so it grows by what one full window allows, and no further.
     //= rfc9002 7.8-1
+    //= ratelimited-11 3-3
     //= rfc9438 4.6-3 4.6-4 5.8-1
     fn growth(&self, feedback: &Feedback<'_>) -> LossReaction {
         if !self.counts(feedback) {
@@ -313,7 +331,7 @@ impl LossWindow {
         // that would be the flight before it.
         let flight = match self.rule {
             WindowRule::Trial(trial) => flight.min(trial.pipe_size(self.delivered)),
-            WindowRule::Recovery(_) => flight,
+            WindowRule::Recovery(_) | WindowRule::Convergence(_) => flight,
             _ => self.largest_flight.iter().fold(flight, |most, one| most.max(u64::from(*one))),
         };
         // With less than a segment of room the window is full: hosts send whole segments. So is one with room that
@@ -337,18 +355,11 @@ impl LossWindow {
         self.rule = WindowRule::Recovery(prr);
     }
 
-    /// Slow start: adds the acknowledged bytes, limited by appropriate byte counting (RFC 3465) and
-    /// divided by `divisor`, up to ssthresh.
+    /// Grows by a delivery of `acked` bytes in slow start, limited by appropriate byte counting (RFC 3465), up to
+    /// ssthresh. The initial one grows and ends as `start` says; slow start that resumes after a Safe Retreat is not
+    /// the initial one (RFC 9406 §4.3).
     //= rfc9002 7.3.1-1
-    //= rfc9406 4.2-3 4.2-7
-    pub(crate) fn slow_start(&mut self, acked: u64, divisor: u64) {
-        let most = if self.paced { acked } else { L * self.mss() };
-        let grown = self.cwnd.saturating_add(acked.min(most) / divisor);
-        self.cwnd = grown.min(self.ssthresh).max(self.cwnd);
-    }
-
-    /// Grows by a delivery of `acked` bytes in slow start. The initial one ends when `start` says so; slow start
-    /// that resumes after a Safe Retreat is not the initial one (RFC 9406 §4.3).
+    //= rfc9406 4.2-3
     #[inline]
     pub(crate) fn grow_in_slow_start<S: SlowStart>(
         &mut self,
@@ -357,9 +368,11 @@ impl LossWindow {
         acked: u64,
         rtt: Option<RttSample>,
     ) {
-        let divisor = if self.is_initial() { start.growth_divisor() } else { 1 };
-        self.slow_start(acked, divisor);
-        if self.is_initial() {
+        let counted = if self.paced { acked } else { acked.min(L * self.mss()) };
+        let is_initial = self.is_initial();
+        let growth = if is_initial { start.growth(counted, self.round(), rtt) } else { counted };
+        self.cwnd = self.cwnd.saturating_add(growth).min(self.ssthresh).max(self.cwnd);
+        if is_initial {
             let ack = StartAck {
                 now,
                 round: self.round(),
@@ -427,7 +440,7 @@ impl LossWindow {
     }
 
     fn is_repairing(&self) -> bool {
-        matches!(self.rule, WindowRule::Recovery(_))
+        matches!(self.rule, WindowRule::Recovery(_) | WindowRule::Convergence(_))
     }
 
     /// A loss-based sender is ACK-clocked, except while a Careful Resume jump is unvalidated.
@@ -445,7 +458,7 @@ impl LossWindow {
         match self.rule {
             WindowRule::Reconnaissance(..) => Some(ResumePhase::Reconnaissance),
             WindowRule::Trial(trial) => Some(trial.phase()),
-            WindowRule::Growth | WindowRule::Recovery(_) => {
+            WindowRule::Growth | WindowRule::Recovery(_) | WindowRule::Convergence(_) => {
                 (self.jump == Jumped::InVain).then_some(ResumePhase::SafeRetreat)
             }
         }

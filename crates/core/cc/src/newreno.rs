@@ -1,12 +1,15 @@
 //! NewReno: RFC 5681, RFC 6582, RFC 9002 §7.
 
-use uncork_units::Time;
+use uncork_units::{Ratio, Time};
 
 use crate::controller::{Control, Controller, Settings, Snapshot};
 use crate::event::{AppState, Feedback, Lost, PathEvent, RttSample, SentPacket, Timeout, Token};
 use crate::inheritance::Inheritance;
 use crate::loss_window::{Congestion, LossReaction, LossWindow};
 use crate::start::{ClassicStart, SlowStart};
+
+/// Multiplicative decrease factor.
+const BETA: Ratio = Ratio::new(1, 2);
 
 /// NewReno: slow start, one segment per round trip, half the window per congestion event.
 ///
@@ -79,14 +82,22 @@ impl<S: SlowStart> Controller for NewReno<S> {
 
     //= rfc5681 3.2-1
     //= rfc9002 7.3.2-1
+    //= rapid-start 3.3-7
     fn on_feedback(&mut self, now: Time, feedback: &Feedback<'_>) {
         match self.window.on_feedback(now, feedback) {
             LossReaction::Congestion(event) => {
                 self.acked = 0;
-                self.window.reduce(event, event.used / 2, feedback);
+                if S::CONVERGES && self.window.is_initial() {
+                    self.window.converge(event, BETA, feedback);
+                } else {
+                    self.window.reduce(event, event.used / 2, feedback);
+                }
             }
             LossReaction::Grow(bytes) => self.grow(now, bytes, feedback.rtt),
-            LossReaction::Recovered | LossReaction::Underused | LossReaction::Hold => {}
+            LossReaction::Recovered
+            | LossReaction::Converged
+            | LossReaction::Underused
+            | LossReaction::Hold => {}
         }
     }
 
@@ -218,6 +229,21 @@ mod tests {
         host.advance(host.rtt);
         host.ack(1);
         assert_eq!(host.cwnd(), segments(11));
+    }
+
+    /// The example of draft-ietf-ccwg-ratelimited-increase-11 §3.1.2.
+    #[test]
+    //= ratelimited-11 3-1 3-3 test
+    fn sender_that_pauses_keeps_twice_its_largest_flight() {
+        let mut host = host(10);
+        host.fill();
+        host.advance(host.rtt);
+        (0..10).for_each(|_| host.ack(1));
+        assert_eq!(host.cwnd(), segments(20));
+        (0..4).for_each(|_| host.send());
+        host.advance(host.rtt);
+        (0..4).for_each(|_| host.ack(1));
+        assert_eq!(host.cwnd(), segments(20));
     }
 
     #[test]

@@ -4,9 +4,13 @@ use core::fmt;
 use core::str::FromStr;
 
 /// Option of CUBIC: as in Linux.
-const LINUX: &str = "linux";
+pub(crate) const LINUX: &str = "linux";
 /// Option: the initial slow start ends by SEARCH.
 pub(crate) const SEARCH: &str = "start=search";
+/// Option: the initial slow start is Rapid Start.
+pub(crate) const RAPID: &str = "start=rapid";
+/// Options of which only one can be chosen: each is a slow start.
+const STARTS: [&str; 3] = [LINUX, SEARCH, RAPID];
 
 /// The algorithms of this crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,13 +47,13 @@ impl Algorithm {
     ///
     /// `cubic:linux` is Linux's implementation of CUBIC: RFC 8312's region in whole segments, and
     /// the original HyStart. `reno:start=search` and `cubic:start=search` end slow start by SEARCH
-    /// ([`crate::start::Search`]). `bbr3:strict_draft` keeps the defects of the draft, to measure the cost of
+    /// ([`crate::start::Search`]); `start=rapid` is Rapid Start ([`crate::start::RapidStart`]). `bbr3:strict_draft` keeps the defects of the draft, to measure the cost of
     /// each; `bbr3:loss_floor` distinguishes random loss from congestion; `bbr3:rtt_fair` lets flows with
     /// different RTTs share a queue more evenly.
     pub const fn options(self) -> &'static [&'static str] {
         match self {
-            Self::Reno => &[SEARCH],
-            Self::Cubic => &[LINUX, SEARCH],
+            Self::Reno => &[SEARCH, RAPID],
+            Self::Cubic => &[LINUX, SEARCH, RAPID],
             Self::Bbr3 => &["strict_draft", "loss_floor", "rtt_fair"],
             Self::Bbr1 | Self::Bbr2 => &[],
         }
@@ -127,11 +131,11 @@ impl CcSpec {
             return Err(SpecError::RepeatedOption(name));
         }
         self.chosen |= 1 << bit;
-        // `cubic:linux` has a slow start of its own.
-        if self.has(LINUX) && self.has(SEARCH) {
-            return Err(SpecError::ConflictingOptions(LINUX, SEARCH));
+        let mut starts = self.chosen().filter(|name| STARTS.contains(name));
+        match (starts.next(), starts.next()) {
+            (Some(one), Some(other)) => Err(SpecError::ConflictingOptions(one, other)),
+            _ => Ok(()),
         }
-        Ok(())
     }
 }
 
@@ -225,9 +229,11 @@ mod tests {
         for text in [
             "reno",
             "reno:start=search",
+            "reno:start=rapid",
             "cubic",
             "cubic:linux",
             "cubic:start=search",
+            "cubic:start=rapid",
             "bbr1",
             "bbr2",
             "bbr3",
@@ -313,8 +319,12 @@ mod tests {
     }
 
     #[test]
-    fn linux_and_search_exclude_each_other() {
-        for text in ["cubic:linux:start=search", "cubic:start=search:linux"] {
+    fn two_slow_starts_exclude_each_other() {
+        for text in [
+            "cubic:linux:start=search",
+            "cubic:start=search:linux",
+            "reno:start=search:start=rapid",
+        ] {
             assert_message!(text, text.parse::<CcSpec>().expect_err("two slow starts"));
         }
     }

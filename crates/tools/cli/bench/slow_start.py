@@ -15,7 +15,12 @@ from pathlib import Path
 
 PAGE = Path(__file__).resolve().parents[4] / "docs/evidence/slow-start.md"
 BEGIN, END = "<!-- table: methods -->\n", "<!-- end -->\n"
-METHODS = {"cubic": "HyStart++", "cubic:linux": "HyStart of Linux", "cubic:start=search": "SEARCH"}
+METHODS = {
+    "cubic": "HyStart++",
+    "cubic:linux": "HyStart of Linux",
+    "cubic:start=search": "SEARCH",
+    "cubic:start=rapid": "Rapid Start",
+}
 # Rate, RTT, buffer, jitter, size.
 PATHS = (
     ("100mbit", "50ms", "20p", "0ms", "10MB"),
@@ -26,6 +31,10 @@ PATHS = (
     ("100mbit", "50ms", "5bdp", "30ms", "10MB"),
     ("50mbit", "50ms", "2bdp", "20ms", "2MB"),
     ("20mbit", "30ms", "2bdp", "0ms", "1MB"),
+    ("100mbit", "50ms", "1bdp", "0ms", "200kB"),
+    ("100mbit", "50ms", "1bdp", "0ms", "1MB"),
+    ("20mbit", "50ms", "20p", "0ms", "200kB"),
+    ("500mbit", "100ms", "1bdp", "0ms", "5MB"),
     ("250mbit", "600ms", "1bdp", "0ms", "100MB"),
     ("250mbit", "600ms", "5bdp", "0ms", "100MB"),
 )

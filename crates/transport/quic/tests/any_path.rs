@@ -10,8 +10,10 @@ use proptest::prelude::*;
 const ALL: [&str; 8] = [
     "reno",
     "reno:start=search",
+    "reno:start=rapid",
     "cubic",
     "cubic:start=search",
+    "cubic:start=rapid",
     "bbr1",
     "bbr2",
     "bbr3",

@@ -54,8 +54,16 @@ struct Host {
     tokens: Vec<Token>,
 }
 
-const KNOWN: [&CStr; 7] =
-    [c"reno", c"cubic", c"cubic:start=search", c"bbr1", c"bbr2", c"bbr3", c"bbr3:loss_floor"];
+const KNOWN: [&CStr; 8] = [
+    c"reno",
+    c"cubic",
+    c"cubic:start=search",
+    c"cubic:start=rapid",
+    c"bbr1",
+    c"bbr2",
+    c"bbr3",
+    c"bbr3:loss_floor",
+];
 const CAPACITY: usize = 64;
 
 impl Host {

@@ -82,6 +82,7 @@ fn the_host_in_c_matches_the_host_in_rust() {
         "bbr3:loss_floor",
         "cubic:linux",
         "cubic:start=search",
+        "cubic:start=rapid",
     ] {
         let output = run(Command::new(&program).arg(spec));
         assert!(output.status.success(), "{output:?}");

@@ -94,8 +94,21 @@ impl<S: SlowStart> Cubic<S> {
             CubicPhase::Avoidance(curve) => curve.w_max(),
         };
         self.undo = self.epoch(now);
+        let converges = S::CONVERGES && self.window.is_initial();
         self.avoid(Curve::after_congestion(event.cwnd, last_w_max));
-        self.window.reduce(event, BETA.of(event.used), feedback);
+        if converges {
+            self.window.converge(event, BETA, feedback);
+        } else {
+            self.window.reduce(event, BETA.of(event.used), feedback);
+        }
+    }
+
+    /// W_max is what path and buffer hold, not the window at the end of a start that may exceed that three times.
+    fn begin_after_convergence(&mut self, now: Time) {
+        let (cwnd, mss) = (self.window.cwnd(), self.window.mss());
+        let mut curve = Curve::after_congestion(Ratio::new(BETA.den(), BETA.num()).of(cwnd), 0);
+        curve.begin(now, cwnd, mss);
+        self.avoid(curve);
     }
 
     //= rfc9406 4.3-4 4.3-7
@@ -156,6 +169,7 @@ impl<S: SlowStart> Controller for Cubic<S> {
             (LossReaction::Recovered, CubicPhase::Avoidance(curve)) => {
                 curve.begin(now, self.window.cwnd(), self.window.mss());
             }
+            (LossReaction::Converged, _) => self.begin_after_convergence(now),
             (LossReaction::Underused, CubicPhase::Avoidance(curve)) => curve.skip(now),
             (LossReaction::Recovered | LossReaction::Underused | LossReaction::Hold, _) => {}
         }

@@ -20,7 +20,8 @@ impl LossWindow {
     /// Whether no packet sent since the timeout has been acknowledged yet.
     fn is_after_timeout(&self) -> bool {
         self.recovery.is_active()
-            && !matches!(self.rule, WindowRule::Recovery(_) | WindowRule::Trial(_))
+            && !self.is_repairing()
+            && !matches!(self.rule, WindowRule::Trial(_))
     }
 
     /// The congestion event of a timeout. `None` for a repeated timeout without an ACK in between,

@@ -4,6 +4,7 @@ use uncork_units::TimeDelta;
 
 use super::ack_train::AckTrain;
 use super::{SlowStart, StartAck};
+use crate::event::RttSample;
 
 /// Microseconds; [`INFINITY`] represents the RFC's infinity.
 type Micros = u32;
@@ -15,7 +16,7 @@ const MAX_RTT_THRESH: Micros = 16_000;
 const MIN_RTT_DIVISOR: Micros = 8;
 const N_RTT_SAMPLE: u8 = 8;
 //= rfc9406 4.3-5
-const CSS_GROWTH_DIVISOR: u64 = 4;
+pub(super) const CSS_GROWTH_DIVISOR: u64 = 4;
 const CSS_ROUNDS: u8 = 5;
 
 /// Below this many segments the ACK train is too short to measure and the initial slow start continues.
@@ -40,19 +41,20 @@ impl SlowStart for HyStart {
         is_late || (is_long && ack.cwnd >= ACK_TRAIN_MIN_SEGMENTS * ack.mss)
     }
 
-    fn growth_divisor(&self) -> u64 {
-        self.delay.growth_divisor()
+    //= rfc9406 4.2-7
+    fn growth(&mut self, acked: u64, _round: u64, _rtt: Option<RttSample>) -> u64 {
+        if self.delay.in_css() { acked / CSS_GROWTH_DIVISOR } else { acked }
     }
 
     fn state(&self) -> &'static str {
-        if self.delay.in_css() { "CSS" } else { "SlowStart" }
+        self.delay.state()
     }
 }
 
 /// Ends the initial slow start when the RTT rises, before the queue overflows. Goes through
 /// Conservative Slow Start (CSS), which reverts the decision if the rise was jitter.
 #[derive(Clone, Copy, Debug)]
-struct DelayIncrease {
+pub(super) struct DelayIncrease {
     round: u64,
     /// lastRoundMinRTT.
     last_round_min_rtt: Micros,
@@ -67,7 +69,7 @@ struct DelayIncrease {
 }
 
 impl DelayIncrease {
-    const fn new() -> Self {
+    pub(super) const fn new() -> Self {
         Self {
             round: 0,
             last_round_min_rtt: INFINITY,
@@ -79,20 +81,18 @@ impl DelayIncrease {
     }
 
     /// Whether it is in Conservative Slow Start.
-    fn in_css(&self) -> bool {
+    pub(super) fn in_css(&self) -> bool {
         self.css_baseline_min_rtt != INFINITY
     }
 
-    /// Divisor for the growth of slow start.
-    //= rfc9406 4.2-7
-    fn growth_divisor(&self) -> u64 {
-        if self.in_css() { CSS_GROWTH_DIVISOR } else { 1 }
+    pub(super) fn state(&self) -> &'static str {
+        if self.in_css() { "CSS" } else { "SlowStart" }
     }
 
     /// Handles an ACK in packet-timed round `round`, with or without an RTT sample. Returns true
     /// when slow start ends.
     //= rfc9406 4.2-1 4.2-4
-    fn on_ack(&mut self, round: u64, rtt: Option<TimeDelta>) -> bool {
+    pub(super) fn on_ack(&mut self, round: u64, rtt: Option<TimeDelta>) -> bool {
         if round != self.round {
             self.start_round(round);
         }
@@ -210,9 +210,9 @@ mod tests {
     fn css_grows_at_a_quarter_rate_and_ends_after_five_rounds() {
         let mut hystart = DelayIncrease::new();
         round(&mut hystart, 1, 50_000);
-        assert_eq!(hystart.growth_divisor(), 1);
+        assert!(!hystart.in_css());
         round(&mut hystart, 2, 60_000);
-        assert_eq!(hystart.growth_divisor(), 4);
+        assert!(hystart.in_css());
         // The round in which it began counts, so it ends at the start of the fifth round after it.
         for number in 3..7 {
             assert!(!round(&mut hystart, number, 60_000), "round {number}");
@@ -230,7 +230,6 @@ mod tests {
         assert!(hystart.in_css());
         round(&mut hystart, 4, 59_999);
         assert!(!hystart.in_css());
-        assert_eq!(hystart.growth_divisor(), 1);
         // The CSS rounds are counted from zero again.
         round(&mut hystart, 5, 70_000);
         for number in 6..10 {

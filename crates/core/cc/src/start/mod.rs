@@ -3,6 +3,7 @@
 mod ack_train;
 mod classic;
 mod hystart;
+mod rapid;
 mod search;
 
 use core::fmt;
@@ -13,6 +14,7 @@ use crate::event::RttSample;
 
 pub use classic::ClassicStart;
 pub use hystart::HyStart;
+pub use rapid::RapidStart;
 pub use search::Search;
 
 /// A method that ends the initial slow start of [`crate::NewReno`] or [`crate::Cubic`].
@@ -20,16 +22,20 @@ pub trait SlowStart: Copy + fmt::Debug {
     /// The state at the start of a connection.
     const INITIAL: Self;
 
+    /// Whether a loss or mark that ends it makes the window converge as in Rapid Start. Otherwise the window is
+    /// reduced as by any other congestion.
+    const CONVERGES: bool = false;
+
     /// A packet of `bytes` leaves.
     fn on_sent(&mut self, _bytes: u32) {}
 
+    /// Bytes that an acknowledgement of `acked` bytes adds to the window, in packet-timed round trip `round`.
+    fn growth(&mut self, acked: u64, _round: u64, _rtt: Option<RttSample>) -> u64 {
+        acked
+    }
+
     /// Handles an acknowledgement, after the window has grown. Returns true when slow start ends.
     fn on_ack(&mut self, ack: &StartAck) -> bool;
-
-    /// Divisor for the growth of the window.
-    fn growth_divisor(&self) -> u64 {
-        1
-    }
 
     /// Name of the state, for [`crate::Snapshot`].
     fn state(&self) -> &'static str {

@@ -145,7 +145,7 @@ impl Controller for LinuxCubic {
                 self.window.reduce(event, ssthresh, feedback);
             }
             LossReaction::Grow(_) | LossReaction::Recovered => self.grow(now, feedback),
-            LossReaction::Underused | LossReaction::Hold => {}
+            LossReaction::Converged | LossReaction::Underused | LossReaction::Hold => {}
         }
     }
 
