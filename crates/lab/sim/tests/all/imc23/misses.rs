@@ -28,8 +28,6 @@ const DEPARTING_BURST: &str = "Linux counts the burst that is about to leave whe
     probe has put a quarter BDP into the queue";
 const LATER: &str = "Linux loses its first packet at a smaller window, and the three kernels differ by up to \
     a factor of two; not explained";
-const OPEN_HOLE: &str = "a round trip is 8 s, and a hole that is open at the end hides what arrived \
-    after it from the application; whether one is open is a matter of a second";
 const LOSES_MORE: &str = "Linux 4.15 retransmits 1.7 times what 5.15 does, and 1.5 times what is lost \
     here; not explained";
 
@@ -43,7 +41,7 @@ const fn miss(
     Miss { cc, buffer_kb, mbit, rtt_ms, kernels, why }
 }
 
-pub(crate) const MISSES: [Miss; 14] = [
+pub(crate) const MISSES: [Miss; 13] = [
     miss(("bbr1", 100), &[1000], &[200], &["4.15"], LOSES_MORE),
     miss(("bbr2", 100), &[500], &[5], &["5.13"], DEPARTING_BURST),
     miss(("bbr2", 100), &[1000], &[5], &["5.13"], DEPARTING_BURST),
@@ -57,5 +55,4 @@ pub(crate) const MISSES: [Miss; 14] = [
     miss(("cubic", 100), &[1000], &[25], &["5.15"], LATER),
     miss(("cubic", 100), &[1000], &[50, 75, 200], ALL, LATER),
     miss(("cubic", 100), &[1000], &[100, 150], &["5.13", "5.15"], LATER),
-    miss(("cubic", 10_000), &[10], &[100], ALL, OPEN_HOLE),
 ];
