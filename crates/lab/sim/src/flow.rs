@@ -2,11 +2,12 @@
 
 use uncork_apps::ClientReport;
 use uncork_cc::{Controller, ControllerSpec};
-use uncork_flow::{Distribution, FlowRecord, LabRecord, SeriesPoint};
+use uncork_flow::{FlowRecord, LabRecord, SeriesPoint};
 use uncork_path::{Body, Cause, Ecn, Offer};
 use uncork_units::{Rate, Rng, Time, TimeDelta};
 
 use crate::app::{self, App, Get, Requests};
+use crate::durations::Durations;
 use crate::offload::Offload;
 use crate::segments::{Ack, Host, Receiver, Segment, Sender};
 use crate::spec::{FlowSpec, RunSpec, Workload};
@@ -100,8 +101,8 @@ pub(crate) struct Flow<'a, S: ControllerSpec> {
     pub(crate) sender_timer: FlowTimer,
     pub(crate) receiver_timer: FlowTimer,
     pub(crate) delivered_early: u64,
-    pub(crate) rtts: Distribution,
-    pub(crate) queueing: Distribution,
+    pub(crate) rtts: Durations,
+    pub(crate) queueing: Durations,
     dropped_by_queue: u64,
     dropped_by_policer: u64,
     dropped_at_random: u64,
@@ -143,8 +144,8 @@ impl<'a, S: ControllerSpec> Flow<'a, S> {
             sender_timer: FlowTimer::default(),
             receiver_timer: FlowTimer::default(),
             delivered_early: 0,
-            rtts: Distribution::new(),
-            queueing: Distribution::new(),
+            rtts: Durations::new(),
+            queueing: Durations::new(),
             dropped_by_queue: 0,
             dropped_by_policer: 0,
             dropped_at_random: 0,
@@ -285,8 +286,8 @@ impl<'a, S: ControllerSpec> Flow<'a, S> {
     /// may be idle for long.
     pub(crate) fn rest(&mut self) {
         self.client.rest();
-        self.rtts.shrink();
-        self.queueing.shrink();
+        self.rtts.rest();
+        self.queueing.rest();
     }
 
     /// Whether the flow's results are final: it is over, none of its packets is in flight, and no
