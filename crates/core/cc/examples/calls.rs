@@ -56,8 +56,11 @@ fn acknowledge(controller: &mut impl Controller, now: Time, flight: &mut VecDequ
         let acked = [packet];
         let in_flight = flight.len() as u64 * u64::from(PACKET);
         let oldest = flight.front().map_or(Time::NEVER, |packet| packet.token.send_time());
-        let feedback = Feedback::new(&acked, &[], in_flight, oldest)
-            .with_rtt(RttSample { latest: RTT, smoothed: RTT, min: RTT });
+        let feedback = Feedback::new(&acked, &[], in_flight, oldest).with_rtt(RttSample {
+            latest: RTT,
+            smoothed: RTT,
+            min: RTT,
+        });
         controller.on_feedback(now, &feedback);
         count += 1;
     }
