@@ -69,6 +69,12 @@ impl Distribution {
         self.record_times(nanos, 1);
     }
 
+    /// Records several durations in nanoseconds, in their order.
+    pub fn record_all(&mut self, nanos: &[u32]) {
+        nanos.iter().for_each(|nanos| self.record_times(u64::from(*nanos), 1));
+    }
+
+    #[inline]
     fn record_times(&mut self, nanos: u64, times: u64) {
         if nanos != self.min_nanos {
             self.give_cells();

@@ -42,8 +42,7 @@ impl Durations {
 
     fn settle(&mut self) {
         let count = std::mem::take(&mut self.count) as usize;
-        let waiting = self.recent.iter().take(count);
-        waiting.for_each(|nanos| self.all.record(u64::from(*nanos)));
+        self.all.record_all(&self.recent[..count]);
     }
 
     /// The flow is idle: frees unused memory.
@@ -55,8 +54,7 @@ impl Durations {
     /// The quantiles in milliseconds; `None` if nothing was recorded.
     pub(crate) fn quantiles(&self) -> Option<Quantiles> {
         let mut all = self.all.clone();
-        let waiting = self.recent.iter().take(self.count as usize);
-        waiting.for_each(|nanos| all.record(u64::from(*nanos)));
+        all.record_all(&self.recent[..self.count as usize]);
         all.quantiles()
     }
 }

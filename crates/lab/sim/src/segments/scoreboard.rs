@@ -190,10 +190,15 @@ impl Scoreboard {
     }
 
     /// The repairs of `seq`, which has `entry`.
+    #[inline]
     fn repairs(&self, seq: u64, entry: &ScoreboardEntry) -> Repaired {
-        let known = if entry.retransmitted { self.repaired.get(&seq) } else { None };
-        let (first_sent, superseded) = (entry.token.send_time(), None);
-        known.copied().unwrap_or(Repaired { first_sent, superseded })
+        let none = Repaired { first_sent: entry.token.send_time(), superseded: None };
+        if entry.retransmitted { self.known_repairs(seq).unwrap_or(none) } else { none }
+    }
+
+    #[inline(never)]
+    fn known_repairs(&self, seq: u64) -> Option<Repaired> {
+        self.repaired.get(&seq).copied()
     }
 
     /// Processes an ACK and appends the segments it delivers to `delivered`, in order of
