@@ -3,12 +3,11 @@
 They are counted, because times differ between machines and runs. Only instructions of the program itself count: libc chooses
 its functions by the processor. Another compiler gives other counts, so the table names its compiler.
 
-More than 3 % above the table is an error. If that is worth it, say so in the commit and write the table anew:
+More than 3 % above the table is an error. If that is worth it, say so in the commit and write the table again:
 `python3 .ci/instructions.py --write`.
 """
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -38,13 +37,12 @@ def own_instructions(profile: Path, program: Path) -> int:
     """The instructions in the program's own code, of what callgrind collected."""
     total, names, own, is_call = 0, dict[str, str](), False, False
     for line in profile.read_text().splitlines():
-        if line.startswith("ob="):
-            number, name = re.fullmatch(r"ob=(\(\d+\)) ?(.*)", line).groups("")
+        key, _, value = line.partition("=")
+        if key in ("ob", "cob"):
+            # A name is given once, with a number for later: `(1) /usr/lib/libc.so.6`, then `(1)`.
+            number, _, name = value.partition(" ")
             names.setdefault(number, name)
-            own = names[number] == str(program)
-        elif line.startswith("cob="):
-            number, name = re.fullmatch(r"cob=(\(\d+\)) ?(.*)", line).groups("")
-            names.setdefault(number, name)
+            own = names[number] == str(program) if key == "ob" else own
         elif line.startswith("calls="):
             is_call = True
         elif line[:1] in "0123456789+-*" and line:

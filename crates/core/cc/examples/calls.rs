@@ -31,7 +31,7 @@ fn main() {
     }
 }
 
-/// Sends as long as the window and the path have room.
+/// Sends while the window and the path have room.
 #[inline(never)]
 fn send(controller: &mut impl Controller, now: Time, flight: &mut VecDeque<Acked>) -> usize {
     let before = flight.len();

@@ -3,12 +3,12 @@
 use uncork_flow::{Distribution, Quantiles};
 
 /// How many durations wait.
-const RECENT: usize = 15;
+const RECENT: usize = 7;
 
-/// A [`Distribution`] behind a cache line of recent durations. With thousands of flows its cells are in no
-/// cache, and a duration would wait for several lines of memory; here fifteen wait together.
+/// A [`Distribution`] behind a few recent durations. With thousands of flows its cells are in no cache, and each
+/// duration would wait for several lines of memory; here eight wait together.
 #[derive(Debug)]
-#[repr(align(64))]
+#[repr(C)]
 pub(crate) struct Durations {
     /// In nanoseconds.
     recent: [u32; RECENT],
@@ -33,7 +33,7 @@ impl Durations {
         }
     }
 
-    /// Records those that wait, and one more.
+    /// Records the durations that wait, and one more.
     #[inline(never)]
     fn record_all(&mut self, nanos: u64) {
         self.settle();
@@ -63,7 +63,7 @@ impl Durations {
 mod tests {
     use super::*;
 
-    /// Also at each count of those that wait, and with one that is too long to wait.
+    /// At each count of waiting durations, and with one that is too long to wait.
     #[test]
     fn has_the_quantiles_of_all_durations() {
         let (mut durations, mut all) = (Durations::new(), Distribution::new());

@@ -177,7 +177,7 @@ impl Scoreboard {
         }
     }
 
-    /// A segment whose newest transmission was `old` is sent again.
+    /// A segment is sent again. Its newest transmission was `old`.
     #[inline(never)]
     fn supersede(&mut self, seq: u64, old: ScoreboardEntry) {
         let mut repaired = self.repairs(seq, &old);
