@@ -142,6 +142,7 @@ impl<A: ControllerSpec, B: ControllerSpec> ControllerSpec for Either<A, B> {
 macro_rules! dispatch {
     ($enum:ty, [$($generic:ident),*], $variants:tt) => {
         impl<$($generic: Controller),*> Controller for $enum {
+            #[inline]
             fn on_sent(&mut self, now: Time, packet: SentPacket, app: AppState) -> Token {
                 dispatch!(self, $variants, it => it.on_sent(now, packet, app))
             }
@@ -162,6 +163,7 @@ macro_rules! dispatch {
                 dispatch!(self, $variants, it => it.on_path(now, event));
             }
 
+            #[inline]
             fn control(&self) -> Control {
                 dispatch!(self, $variants, it => it.control())
             }

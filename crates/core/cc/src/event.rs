@@ -78,6 +78,7 @@ const APP_LIMITED: u64 = 1 << 63;
 const _: () = assert!(size_of::<Token>() <= 48, "hosts keep one token per packet in flight");
 
 impl Token {
+    #[inline]
     pub(crate) fn new(
         send_time: Time,
         sampler: (u64, Time, TimeDelta, u64),
@@ -228,6 +229,7 @@ impl<'a> Feedback<'a> {
     ///     .with_ce_packets(1);
     /// # assert_eq!((feedback.rtt.map(|rtt| rtt.min), feedback.ce_packets), (Some(rtt), 1));
     /// ```
+    #[inline]
     pub fn new(acked: &'a [Acked], lost: &'a [Lost], in_flight: u64, oldest_sent: Time) -> Self {
         let first = acked.first().map(|packet| packet.token.send_time);
         Self {
@@ -302,8 +304,12 @@ impl<'a> Feedback<'a> {
     }
 
     /// Bytes newly acknowledged.
+    #[inline]
     pub fn acked_bytes(&self) -> u64 {
-        self.acked.iter().map(|packet| u64::from(packet.bytes)).sum()
+        match self.acked {
+            [only] => u64::from(only.bytes),
+            packets => packets.iter().map(|packet| u64::from(packet.bytes)).sum(),
+        }
     }
 
     /// Packets newly acknowledged, of at most `mss` bytes.
@@ -322,7 +328,11 @@ impl<'a> Feedback<'a> {
     }
 }
 
+#[inline]
 fn lost_bytes(lost: &[Lost]) -> u64 {
+    if lost.is_empty() {
+        return 0;
+    }
     lost.iter().map(|packet| u64::from(packet.bytes)).sum()
 }
 

@@ -201,6 +201,7 @@ impl LossWindow {
     }
 
     //= ratelimited-11 3-1
+    #[inline]
     pub(crate) fn on_sent(&mut self, now: Time, packet: SentPacket) -> Token {
         self.in_flight = packet.in_flight;
         let is_full = packet.in_flight.saturating_add(self.mss()) > self.cwnd;
@@ -210,14 +211,22 @@ impl LossWindow {
         if is_full {
             self.usage[0] = Usage::Full;
         }
+        if !matches!(self.rule, WindowRule::Growth) {
+            self.depart(now, packet.bytes, is_full);
+        }
+        Token::new(now, (self.delivered, now, TimeDelta::ZERO, 0), packet.in_flight, false)
+    }
+
+    /// A packet leaves under a rule other than growth. Not inlined, so that [`Self::on_sent`] is.
+    #[inline(never)]
+    fn depart(&mut self, now: Time, bytes: u32, is_full: bool) {
         match &mut self.rule {
-            WindowRule::Recovery(prr) => prr.on_sent(packet.bytes),
+            WindowRule::Recovery(prr) => prr.on_sent(bytes),
             WindowRule::Trial(trial) if trial.ends_with_departure(now, is_full) => {
                 self.end_unvalidated(now);
             }
             _ => {}
         }
-        Token::new(now, (self.delivered, now, TimeDelta::ZERO, 0), packet.in_flight, false)
     }
 
     //= rfc5681 3.2-3
@@ -445,12 +454,17 @@ impl LossWindow {
 
     /// A loss-based sender is ACK-clocked, except while a Careful Resume jump is unvalidated.
     //= rfc9959 4.3.2-1
+    #[inline]
     pub(crate) fn control(&self) -> Control {
-        let rate = match self.rule {
-            WindowRule::Trial(trial) => trial.pacing_rate(self.cwnd),
-            _ => None,
-        };
-        let control = Control::new(self.cwnd);
+        match &self.rule {
+            WindowRule::Trial(trial) => self.control_of_trial(trial),
+            _ => Control::new(self.cwnd),
+        }
+    }
+
+    #[inline(never)]
+    fn control_of_trial(&self, trial: &Trial) -> Control {
+        let (control, rate) = (Control::new(self.cwnd), trial.pacing_rate(self.cwnd));
         rate.map_or(control, |rate| control.with_pacing(rate, 2 * self.mss()))
     }
 
@@ -486,6 +500,7 @@ impl LossWindow {
         self.usage.contains(&Usage::Deferring)
     }
 
+    #[inline]
     fn end_deferring(&mut self) {
         for usage in self.usage.iter_mut().filter(|usage| **usage == Usage::Deferring) {
             *usage = Usage::Full;

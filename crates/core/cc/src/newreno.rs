@@ -73,6 +73,7 @@ impl<S: SlowStart> NewReno<S> {
 }
 
 impl<S: SlowStart> Controller for NewReno<S> {
+    #[inline]
     fn on_sent(&mut self, now: Time, packet: SentPacket, _app: AppState) -> Token {
         if self.window.is_initial() {
             self.start.on_sent(packet.bytes);
@@ -133,6 +134,7 @@ impl<S: SlowStart> Controller for NewReno<S> {
         }
     }
 
+    #[inline]
     fn control(&self) -> Control {
         self.window.control()
     }

@@ -166,6 +166,7 @@ impl DeliverySampler {
     /// OnPacketSent(), §4.1.2.2. Call [`Self::check_app_limited`] first. `pacing_rate` determines
     /// until when the pacer holds the next packet.
     //= bbr-06 4.1.2.2-1 4.1.2.2-2
+    #[inline]
     pub(crate) fn on_sent(
         &mut self,
         now: Time,

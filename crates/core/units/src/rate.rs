@@ -73,11 +73,13 @@ impl Rate {
     }
 
     /// Bytes transferred in `span`, rounded down.
+    #[inline]
     pub const fn bytes_in(self, span: TimeDelta) -> u64 {
         mul_div(self.0, span.as_nanos(), NANOS_PER_SEC)
     }
 
     /// Time to transfer `bytes`, rounded down; [`TimeDelta::MAX`] at rate zero.
+    #[inline]
     pub const fn time_for(self, bytes: u64) -> TimeDelta {
         if self.0 == 0 {
             return TimeDelta::MAX;
@@ -87,6 +89,7 @@ impl Rate {
 
     /// This rate times `gain`.
     #[must_use]
+    #[inline]
     pub const fn scaled(self, gain: Ratio) -> Self {
         Self(gain.of(self.0))
     }

@@ -2,11 +2,12 @@
 
 use uncork_apps::ClientReport;
 use uncork_cc::{Controller, ControllerSpec};
-use uncork_flow::{Distribution, FlowRecord, LabRecord, SeriesPoint};
+use uncork_flow::{FlowRecord, LabRecord, SeriesPoint};
 use uncork_path::{Body, Cause, Ecn, Offer};
 use uncork_units::{Rate, Rng, Time, TimeDelta};
 
 use crate::app::{self, App, Get, Requests};
+use crate::durations::Durations;
 use crate::offload::Offload;
 use crate::segments::{Ack, Host, Receiver, Segment, Sender};
 use crate::spec::{FlowSpec, RunSpec, Workload};
@@ -79,29 +80,35 @@ const fn ecn_of(ecn: Ecn, body: &Downstream) -> Ecn {
     }
 }
 
+/// In this order: each packet needs the first fields, and with thousands of flows each line of memory that it
+/// needs is in no cache.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Flow<'a, S: ControllerSpec> {
-    pub(crate) spec: &'a FlowSpec<S>,
-    pub(crate) index: u32,
-    seed: u64,
-    offload: Offload,
-    /// Whether the client has received the SYN/ACK.
-    pub(crate) connected: bool,
-    syns: u32,
     pub(crate) server: Server<S::Controller>,
-    /// Requests answered or being answered by the server.
-    answered: u64,
-    pub(crate) client: Receiver,
-    pub(crate) app: App,
-    pub(crate) app_timer: FlowTimer,
-    finished: bool,
+    /// The end of [`Workload::Until`], and [`Time::NEVER`] for others.
+    until: Time,
+    pub(crate) index: u32,
     /// Packets and messages in flight in both directions.
     pub(crate) travelling: u32,
+    ecn: Ecn,
+    finished: bool,
+    /// Whether the client has received the SYN/ACK.
+    pub(crate) connected: bool,
+    offload: Offload,
+    syns: u32,
     pub(crate) sender_timer: FlowTimer,
     pub(crate) receiver_timer: FlowTimer,
+    pub(crate) rtts: Durations,
+    pub(crate) queueing: Durations,
+    pub(crate) client: Receiver,
+    pub(crate) app: App,
     pub(crate) delivered_early: u64,
-    pub(crate) rtts: Distribution,
-    pub(crate) queueing: Distribution,
+    pub(crate) app_timer: FlowTimer,
+    pub(crate) spec: &'a FlowSpec<S>,
+    seed: u64,
+    /// Requests answered or being answered by the server.
+    answered: u64,
     dropped_by_queue: u64,
     dropped_by_policer: u64,
     dropped_at_random: u64,
@@ -125,9 +132,12 @@ impl<'a, S: ControllerSpec> Flow<'a, S> {
     /// A new flow.
     pub(crate) fn new(run: &'a RunSpec<S>, index: u32) -> Self {
         let spec = &run.flows[index as usize];
+        let until = if let Workload::Until(end) = spec.workload { end } else { Time::NEVER };
         Self {
             spec,
+            until,
             index,
+            ecn: spec.ecn,
             seed: run.seed,
             offload: run.offload,
             connected: false,
@@ -143,8 +153,8 @@ impl<'a, S: ControllerSpec> Flow<'a, S> {
             sender_timer: FlowTimer::default(),
             receiver_timer: FlowTimer::default(),
             delivered_early: 0,
-            rtts: Distribution::new(),
-            queueing: Distribution::new(),
+            rtts: Durations::new(),
+            queueing: Durations::new(),
             dropped_by_queue: 0,
             dropped_by_policer: 0,
             dropped_at_random: 0,
@@ -172,7 +182,7 @@ impl<'a, S: ControllerSpec> Flow<'a, S> {
     /// A packet of `bytes` leaves the server.
     pub(crate) fn offer(&mut self, bytes: u32, body: Downstream) -> Offer<Downstream> {
         self.travelling += 1;
-        Offer { flow: self.index, bytes, ecn: ecn_of(self.spec.ecn, &body), body }
+        Offer { flow: self.index, bytes, ecn: ecn_of(self.ecn, &body), body }
     }
 
     /// A packet was dropped on its way to the client. The record counts data packets only: a
@@ -262,9 +272,12 @@ impl<'a, S: ControllerSpec> Flow<'a, S> {
 
     /// Whether the client has everything it requested, or its time is up.
     pub(crate) fn is_over(&self, now: Time) -> bool {
+        if self.until < Time::NEVER {
+            return now >= self.until;
+        }
         match self.spec.workload {
+            Workload::Until(_) => false,
             Workload::Transfer(_) => self.client.complete().is_some(),
-            Workload::Until(end) => now >= end,
             Workload::Media(_) => self.app.has_written_all(now) && self.client.complete().is_some(),
             Workload::Client(_) => self.app.requests().is_some_and(|app| app.done().is_some()),
             Workload::Command(_) => true,
@@ -273,7 +286,7 @@ impl<'a, S: ControllerSpec> Flow<'a, S> {
 
     /// Whether the flow may end before its run.
     pub(crate) fn may_end(&self) -> bool {
-        !matches!(self.spec.workload, Workload::Until(_))
+        self.until == Time::NEVER
     }
 
     /// Whether the flow has just ended. True only once, and never for flows with a fixed end time.
@@ -285,8 +298,8 @@ impl<'a, S: ControllerSpec> Flow<'a, S> {
     /// may be idle for long.
     pub(crate) fn rest(&mut self) {
         self.client.rest();
-        self.rtts.shrink();
-        self.queueing.shrink();
+        self.rtts.rest();
+        self.queueing.rest();
     }
 
     /// Whether the flow's results are final: it is over, none of its packets is in flight, and no

@@ -9,6 +9,7 @@
 mod app;
 mod app_events;
 mod check;
+mod durations;
 mod flow;
 mod flows;
 mod intervene;

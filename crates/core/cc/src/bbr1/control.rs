@@ -86,6 +86,7 @@ impl Bbr1 {
     }
 
     /// Records when the pacer may release the packet after this one.
+    #[inline]
     pub(super) fn note_departure(&mut self, now: Time, bytes: u64) {
         self.next_departure = self.next_departure.max(now) + self.pacing_rate.time_for(bytes);
     }

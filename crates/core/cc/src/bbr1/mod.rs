@@ -262,6 +262,7 @@ impl Bbr1 {
 }
 
 impl Controller for Bbr1 {
+    #[inline]
     fn on_sent(&mut self, now: Time, packet: SentPacket, app: AppState) -> Token {
         self.sampler.check_app_limited(now, self.has_room());
         let was_idle = packet.in_flight <= u64::from(packet.bytes);
@@ -332,6 +333,7 @@ impl Controller for Bbr1 {
         }
     }
 
+    #[inline]
     fn control(&self) -> Control {
         Control {
             cwnd: self.cwnd,

@@ -311,6 +311,7 @@ impl Bbr3 {
 
 impl Controller for Bbr3 {
     //= bbr-06 4.1.2.4-1 4.1.2.4-3 5.2.2-1 5.4.1-1
+    #[inline]
     fn on_sent(&mut self, now: Time, packet: SentPacket, app: AppState) -> Token {
         let in_flight_before = packet.in_flight.saturating_sub(u64::from(packet.bytes));
         self.sampler.check_app_limited(now, self.has_room(in_flight_before));
@@ -369,6 +370,7 @@ impl Controller for Bbr3 {
     }
 
     //= bbr-06 3.5-1
+    #[inline]
     fn control(&self) -> Control {
         Control {
             cwnd: self.cwnd,

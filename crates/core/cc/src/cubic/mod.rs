@@ -149,6 +149,7 @@ fn micros(span: TimeDelta) -> u32 {
 }
 
 impl<S: SlowStart> Controller for Cubic<S> {
+    #[inline]
     fn on_sent(&mut self, now: Time, packet: SentPacket, _app: AppState) -> Token {
         let was_idle = packet.unacked <= u64::from(packet.bytes);
         match &mut self.phase {
@@ -216,6 +217,7 @@ impl<S: SlowStart> Controller for Cubic<S> {
         }
     }
 
+    #[inline]
     fn control(&self) -> Control {
         self.window.control()
     }

@@ -79,7 +79,7 @@ fn every_duration_has_a_cell_near_it() {
         for units in (0..100_000).chain((100_000..=MAX_UNITS).step_by(99_991)).chain([MAX_UNITS]) {
             let cell = resolution.cell_of(units);
             assert!(cell >= last && u16::try_from(cell).is_ok(), "{units} µs: {cell} after {last}");
-            assert!(resolution.page_of(units) < PAGES);
+            assert!(resolution.cell_and_page_of(units).1 < PAGES);
             let middle = resolution.middle_of(cell);
             let off = middle.abs_diff(units);
             let near =

@@ -7,6 +7,7 @@
 //! A simulation has its own events, such as its hosts' timers. They share the network's schedule
 //! ([`Network::schedule`], [`Network::step`]), so that events at equal times keep their order.
 
+mod calendar;
 mod flow;
 mod lines;
 mod one_way;

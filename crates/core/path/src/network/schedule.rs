@@ -5,6 +5,8 @@ use std::collections::BinaryHeap;
 
 use uncork_units::Time;
 
+use super::calendar::Calendar;
+
 /// A source of events. Each source has its own queue or deadline; the schedule only stores when to
 /// check it. The schedule's size depends on the network, not on the packets in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,21 +34,21 @@ pub(super) struct Schedule<E> {
     first_link: Time,
     /// All other links.
     links: BinaryHeap<ScheduledEvent<E>>,
-    /// Everything else.
-    others: BinaryHeap<ScheduledEvent<E>>,
+    /// Everything else: each paced flow has a few.
+    others: Calendar<E>,
     scheduled: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct ScheduledEvent<E> {
-    time: Time,
-    order: u64,
-    source: EventSource<E>,
+pub(super) struct ScheduledEvent<E> {
+    pub(super) time: Time,
+    pub(super) order: u64,
+    pub(super) source: EventSource<E>,
 }
 
 impl<E: Copy> Schedule<E> {
     pub(super) fn new() -> Self {
-        let (links, others) = (BinaryHeap::new(), BinaryHeap::new());
+        let (links, others) = (BinaryHeap::new(), Calendar::new());
         Self { first_link: Time::NEVER, links, others, scheduled: 0 }
     }
 
@@ -68,7 +70,12 @@ impl<E: Copy> Schedule<E> {
         if matches!(link, EventSource::LinkDown(0)) {
             self.first_link = next;
         } else {
-            again(&mut self.links, &mut self.scheduled, next);
+            if next == Time::NEVER {
+                self.links.pop();
+            } else if let Some(mut entry) = self.links.peek_mut() {
+                self.scheduled += 1;
+                (entry.time, entry.order) = (next, self.scheduled);
+            }
         }
     }
 
@@ -79,9 +86,15 @@ impl<E: Copy> Schedule<E> {
     }
 
     /// Reschedules the source of the next event, which is not a link, at `time`; [`Time::NEVER`]
-    /// removes it. This is one heap operation instead of two.
+    /// removes it. This is one operation instead of two.
     pub(super) fn again(&mut self, time: Time) {
-        again(&mut self.others, &mut self.scheduled, time);
+        if time == Time::NEVER {
+            self.others.pop();
+        } else if let Some(next) = self.others.peek() {
+            let source = next.source;
+            let entry = self.entry(time, source);
+            self.others.replace(entry);
+        }
     }
 
     fn entry(&mut self, time: Time, source: EventSource<E>) -> ScheduledEvent<E> {
@@ -105,19 +118,8 @@ impl<E: Copy> Schedule<E> {
 
     /// The time of the next link event and of the next other event; [`Time::NEVER`] if none.
     pub(super) fn next_times(&self) -> (Time, Time) {
-        let time = |heap: &BinaryHeap<ScheduledEvent<E>>| {
-            heap.peek().map_or(Time::NEVER, |next| next.time)
-        };
-        (time(&self.links).min(self.first_link), time(&self.others))
-    }
-}
-
-fn again<E>(heap: &mut BinaryHeap<ScheduledEvent<E>>, scheduled: &mut u64, time: Time) {
-    if time == Time::NEVER {
-        heap.pop();
-    } else if let Some(mut entry) = heap.peek_mut() {
-        *scheduled += 1;
-        (entry.time, entry.order) = (time, *scheduled);
+        let time = |next: Option<&ScheduledEvent<E>>| next.map_or(Time::NEVER, |next| next.time);
+        (time(self.links.peek()).min(self.first_link), time(self.others.peek()))
     }
 }
 

@@ -14,18 +14,23 @@ const IDLE_CAPACITY: usize = 1;
 
 /// The segments between SND.UNA and SND.NXT, and their transmissions in order of departure. Both
 /// are ring buffers: the cost of an ACK depends on what it acknowledges, not on the flight size.
+///
+/// With thousands of flows each entry is in no cache. So an entry is one line, and what only repaired
+/// segments need is elsewhere.
 #[derive(Debug, Default)]
 pub(crate) struct Scoreboard {
     una: u64,
     entries: VecDeque<ScoreboardEntry>,
     sacked: RangeSet,
     sacked_segments: u64,
-    /// Transmissions in order of departure; stale ones are skipped.
-    sent: VecDeque<SentSegment>,
+    /// The segments of transmissions in order of departure, up to the newest; stale ones are skipped.
+    sent: VecDeque<u64>,
     next_tx: u64,
     /// Segments declared lost and not yet retransmitted, lowest first, because SND.UNA waits for
     /// them.
     lost: BinaryHeap<Reverse<u64>>,
+    /// Segments sent more than once, by number. Never iterated over.
+    repaired: HashMap<u64, Repaired>,
     /// Transmissions, by number, that were declared lost and then retransmitted. They may still
     /// have arrived. Never iterated over.
     superseded: HashMap<u64, Superseded>,
@@ -35,14 +40,22 @@ pub(crate) struct Scoreboard {
 }
 
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 struct ScoreboardEntry {
+    /// Of the newest transmission.
     token: Token,
-    first_sent: Time,
-    /// Number of the newest transmission.
+    /// Its number.
     tx: u64,
     bytes: u32,
     fate: SegmentState,
     retransmitted: bool,
+}
+
+const _: () = assert!(size_of::<ScoreboardEntry>() == 64, "a cache line");
+
+#[derive(Clone, Copy, Debug)]
+struct Repaired {
+    first_sent: Time,
     /// Number of the newest transmission declared lost before the current one; a probe repeats a
     /// segment that was not declared lost.
     superseded: Option<u64>,
@@ -60,13 +73,6 @@ enum SegmentState {
     InFlight,
     Lost,
     Sacked,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct SentSegment {
-    tx: u64,
-    seq: u64,
-    time: Time,
 }
 
 /// A segment acknowledged for the first time.
@@ -113,7 +119,7 @@ impl Scoreboard {
 
     /// When the oldest unacknowledged segment first left.
     pub(crate) fn oldest_sent(&self) -> Time {
-        self.entries.front().map_or(Time::NEVER, |entry| entry.first_sent)
+        self.entries.front().map_or(Time::NEVER, |entry| self.repairs(self.una, entry).first_sent)
     }
 
     /// Number of the newest transmission of SND.UNA, if any data is unacknowledged.
@@ -159,24 +165,40 @@ impl Scoreboard {
         (self.in_flight, self.unacked) = self.after_sending(seq, bytes);
         let tx = self.next_tx;
         self.next_tx += 1;
-        self.sent.push_back(SentSegment { tx, seq, time: token.send_time() });
+        self.sent.push_back(seq);
         let fate = SegmentState::InFlight;
         if seq == self.next() {
-            let (retransmitted, superseded) = (false, None);
-            let first_sent = token.send_time();
-            let entry =
-                ScoreboardEntry { token, first_sent, tx, bytes, fate, retransmitted, superseded };
+            let entry = ScoreboardEntry { token, tx, bytes, fate, retransmitted: false };
             self.entries.push_back(entry);
         } else if let Some(&old) = self.entry(seq) {
-            let mut entry = ScoreboardEntry { token, tx, fate, retransmitted: true, ..old };
-            if old.fate == SegmentState::Lost {
-                let lost = Superseded { token: old.token, before: old.superseded };
-                self.superseded.insert(old.tx, lost);
-                entry.superseded = Some(old.tx);
-            }
+            self.supersede(seq, old);
             let index = (seq - self.una) as usize;
-            self.entries[index] = entry;
+            self.entries[index] = ScoreboardEntry { token, tx, fate, retransmitted: true, ..old };
         }
+    }
+
+    /// A segment is sent again. Its newest transmission was `old`.
+    #[inline(never)]
+    fn supersede(&mut self, seq: u64, old: ScoreboardEntry) {
+        let mut repaired = self.repairs(seq, &old);
+        if old.fate == SegmentState::Lost {
+            let lost = Superseded { token: old.token, before: repaired.superseded };
+            self.superseded.insert(old.tx, lost);
+            repaired.superseded = Some(old.tx);
+        }
+        self.repaired.insert(seq, repaired);
+    }
+
+    /// The repairs of `seq`, which has `entry`.
+    #[inline]
+    fn repairs(&self, seq: u64, entry: &ScoreboardEntry) -> Repaired {
+        let none = Repaired { first_sent: entry.token.send_time(), superseded: None };
+        if entry.retransmitted { self.known_repairs(seq).unwrap_or(none) } else { none }
+    }
+
+    #[inline(never)]
+    fn known_repairs(&self, seq: u64) -> Option<Repaired> {
+        self.repaired.get(&seq).copied()
     }
 
     /// Processes an ACK and appends the segments it delivers to `delivered`, in order of
@@ -190,6 +212,9 @@ impl Scoreboard {
                 self.sacked_segments -= 1;
             } else {
                 delivered.push(self.deliver(self.una, entry, ack));
+            }
+            if entry.retransmitted {
+                self.repaired.remove(&self.una);
             }
             self.una += 1;
         }
@@ -214,6 +239,7 @@ impl Scoreboard {
         self.entries.shrink_to(IDLE_CAPACITY);
         self.sent.shrink_to(IDLE_CAPACITY);
         self.lost.shrink_to(IDLE_CAPACITY);
+        self.repaired.shrink_to_fit();
         self.superseded.shrink_to_fit();
         self.sacked.shrink();
     }
@@ -253,19 +279,25 @@ impl Scoreboard {
             tx: entry.tx,
             retransmitted: entry.retransmitted,
             ambiguous: entry.retransmitted && (!is_trigger || earlier_arrived),
-            spurious: self.arrived_after_all(&entry, earlier_arrived.then_some(ack.trigger.tx)),
+            spurious: if entry.retransmitted || entry.fate == SegmentState::Lost {
+                self.arrived_after_all(seq, &entry, earlier_arrived.then_some(ack.trigger.tx))
+            } else {
+                None
+            },
         }
     }
 
     /// The transmission of a delivered segment that had been declared lost but arrived: the
     /// `earlier` one named by the echo, or the newest if it was not retransmitted.
+    #[inline(never)]
     fn arrived_after_all(
         &mut self,
+        seq: u64,
         entry: &ScoreboardEntry,
         earlier: Option<u64>,
     ) -> Option<Token> {
         let mut named = None;
-        let mut next = entry.superseded;
+        let mut next = self.repairs(seq, entry).superseded;
         while let Some(tx) = next {
             let Some(Superseded { token, before }) = self.superseded.remove(&tx) else { break };
             named = named.or((earlier == Some(tx)).then_some(token));
@@ -282,19 +314,18 @@ impl Scoreboard {
         lost: &mut Vec<Lost>,
         mut judge: impl FnMut(u64, Time) -> bool,
     ) {
-        while let Some(&SentSegment { tx, seq, time }) = self.sent.front() {
-            if self.is_current(seq, tx) {
-                if !judge(tx, time) {
+        let mut tx = self.next_tx - self.sent.len() as u64;
+        while let Some(&seq) = self.sent.front() {
+            let entry = self.entry(seq).filter(|entry| entry.fate == SegmentState::InFlight);
+            if let Some(current) = entry.filter(|entry| entry.tx == tx) {
+                if !judge(tx, current.token.send_time()) {
                     return;
                 }
                 lost.push(self.mark_lost(seq, tx));
             }
             self.sent.pop_front();
+            tx += 1;
         }
-    }
-
-    fn is_current(&self, seq: u64, tx: u64) -> bool {
-        self.entry(seq).is_some_and(|entry| entry.fate == SegmentState::InFlight && entry.tx == tx)
     }
 
     fn mark_lost(&mut self, seq: u64, tx: u64) -> Lost {

@@ -127,6 +127,7 @@ impl LinuxCubic {
 }
 
 impl Controller for LinuxCubic {
+    #[inline]
     fn on_sent(&mut self, now: Time, packet: SentPacket, _app: AppState) -> Token {
         if packet.unacked <= u64::from(packet.bytes) {
             self.growth.skip(self.last_sent, now);
@@ -180,6 +181,7 @@ impl Controller for LinuxCubic {
         }
     }
 
+    #[inline]
     fn control(&self) -> Control {
         self.window.control()
     }
