@@ -71,7 +71,9 @@ impl Distribution {
 
     /// Records several durations in nanoseconds, in their order.
     pub fn record_all(&mut self, nanos: &[u32]) {
-        nanos.iter().for_each(|nanos| self.record_times(u64::from(*nanos), 1));
+        for nanos in nanos {
+            self.record_times(u64::from(*nanos), 1);
+        }
     }
 
     #[inline]

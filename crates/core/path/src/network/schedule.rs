@@ -69,13 +69,11 @@ impl<E: Copy> Schedule<E> {
     pub(super) fn link_again(&mut self, link: EventSource<E>, next: Time) {
         if matches!(link, EventSource::LinkDown(0)) {
             self.first_link = next;
-        } else {
-            if next == Time::NEVER {
-                self.links.pop();
-            } else if let Some(mut entry) = self.links.peek_mut() {
-                self.scheduled += 1;
-                (entry.time, entry.order) = (next, self.scheduled);
-            }
+        } else if next == Time::NEVER {
+            self.links.pop();
+        } else if let Some(mut entry) = self.links.peek_mut() {
+            self.scheduled += 1;
+            (entry.time, entry.order) = (next, self.scheduled);
         }
     }
 
