@@ -10,7 +10,7 @@ use noq_proto::{
 use uncork_cc::{CcSpec, RttSample};
 use uncork_flow::Distribution;
 use uncork_path::Ecn;
-use uncork_quic::{Epoch, Handle, Observation};
+use uncork_quic::{Choice, Epoch, Handle, Observation};
 use uncork_sim::{AckPolicy, FlowSpec, RunSpec};
 use uncork_units::{Rng, Time, TimeDelta};
 
@@ -97,7 +97,8 @@ impl<'a> QuicFlow<'a> {
     ) -> Option<Self> {
         let spec = run.flows.get(index as usize)?;
         let mut rng = Rng::new(run.seed, ENDPOINT_STREAM + u64::from(index));
-        let handle = Handle::new(spec.cc.into(), rng.next_u64(), epoch.instant(Time::ZERO));
+        let choice = Choice { initial_window: spec.initial_window, ..spec.cc.into() };
+        let handle = Handle::new(choice, rng.next_u64(), epoch.instant(Time::ZERO));
         let server = identity.server.clone();
         let mut server = ServerConfig::with_crypto(handle.server(server, |_| None));
         let mut settings = transport(&handle, ReceiveWindows::WIDE_OPEN);

@@ -219,6 +219,7 @@ impl<'a, S: ControllerSpec> Flow<'a, S> {
         let seed = Rng::new(self.seed, CONTROLLER_STREAM + u64::from(self.index)).next_u64();
         let host = Host {
             handshake_rtt: now.since(syn_ack),
+            initial_window: self.spec.initial_window,
             offload: self.offload,
             scalable_marks: self.spec.ecn == Ecn::Ect1,
             seed,

@@ -1,7 +1,7 @@
 //! Specifications of runs.
 
 use uncork_apps::{CbrSpec, Client, ClientSpec};
-use uncork_cc::{CcSpec, ControllerSpec, ResumeHint};
+use uncork_cc::{CcSpec, ControllerSpec, InitialWindow, ResumeHint};
 use uncork_path::{
     BackSpec, Body, Ecn, FlowPath, HostJitter, LinkSpec, LossSpec, Network, NetworkSpec, PathSpec,
     Step,
@@ -67,6 +67,8 @@ pub struct FlowSpec<S: ControllerSpec = CcSpec> {
     pub rtt: Option<TimeDelta>,
     /// Its workload.
     pub workload: Workload,
+    /// The server's initial congestion window; `None` is the engine's default, ten packets.
+    pub initial_window: Option<InitialWindow>,
     /// The client's receive window in bytes.
     pub receive_window: u64,
     /// Index of its later receive windows in [`RunSpec::receive_window_steps`].
@@ -174,6 +176,7 @@ impl<S: ControllerSpec> FlowSpec<S> {
             start: Time::ZERO,
             rtt: None,
             workload,
+            initial_window: None,
             receive_window: FlowSpec::WIDE_OPEN,
             receive_window_steps: None,
             migrations: None,
@@ -229,7 +232,19 @@ impl<S: ControllerSpec> RunSpec<S> {
         let migrations =
             migrations.map(|_| ("migrations", "a TCP connection ends with its address"));
         let windows = windows.map(|_| ("receive_window_steps", reason));
-        card.or(copies).or(acks).or(windows).or(migrations)
+        card.or(copies).or(acks).or(windows).or(migrations).or_else(|| self.simulated_start())
+    }
+
+    /// A start of its own that a flow has, which sockets of the kernel do not offer.
+    fn simulated_start(&self) -> Option<(&'static str, &'static str)> {
+        self.flows.iter().find_map(|flow| {
+            let window = flow.initial_window.map(|_| {
+                let why = "sockets of the kernel have no option for it; `uncork steer` sets it on a server";
+                ("initial_window", why)
+            });
+            let why = "the kernel's TCP resumes no earlier connection";
+            window.or_else(|| flow.resume.map(|_| ("resume", why)))
+        })
     }
 
     /// The later receive windows of a flow's client.

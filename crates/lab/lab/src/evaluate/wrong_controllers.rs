@@ -107,6 +107,7 @@ fn replaced(run: RunSpec, replacement: InPlaceOfBbr) -> RunSpec<Spec> {
         start: flow.start,
         rtt: flow.rtt,
         workload: flow.workload,
+        initial_window: flow.initial_window,
         receive_window: flow.receive_window,
         receive_window_steps: flow.receive_window_steps,
         migrations: flow.migrations,

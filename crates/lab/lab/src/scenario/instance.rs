@@ -257,6 +257,8 @@ impl<'a> Builder<'a> {
             host: flow.host.or(spec.host),
             ecn: flow.ecn,
             rtt: flow.rtt,
+            initial_window: flow.initial_window,
+            resume: flow.resume,
             receive_window: flow.receive_window,
             receive_window_steps,
             migrations,

@@ -245,6 +245,16 @@ pub(super) const CLASS: &[Key] = &[
     ),
     Key::new("rtt", "round-trip time instead of the path's"),
     Key::with_default("ecn", r#"`"none"`"#, r#"`"none"`, `"ect0"`, `"ect1"`; see [marks](#marks)"#),
+    Key::with_default(
+        "initial_window",
+        "ten packets",
+        r#"the server's initial congestion window: packets (`"32p"`) or bytes. Over TCP it leaves within half of the handshake's round trip, as with `uncork steer`. `sim` and `quic-sim` only"#,
+    ),
+    Key::with_default(
+        "resume",
+        "none",
+        r#"`{ window = "2MB", rtt = "600ms" }`: what an earlier connection [measured of the path](#resume), for Careful Resume (RFC 9959). `sim` only"#,
+    ),
     Key::with_default("receive_window", "unlimited", "of the client, at least one packet"),
     Key::with_default(
         "receive_window_steps",
@@ -297,7 +307,13 @@ pub(super) const WORKLOADS: &[Key] = &[
 ];
 
 /// Keys of `[flow.NAME]`.
-pub(super) const FLOW: &[Key] = &Key::join::<24>(CLASS, WORKLOADS);
+pub(super) const FLOW: &[Key] = &Key::join::<26>(CLASS, WORKLOADS);
+
+/// Keys of `resume`.
+pub(super) const RESUME: &[Key] = &[
+    Key::required("window", "bytes that the connection had in flight in steady state"),
+    Key::required("rtt", "its smallest round-trip time"),
+];
 
 /// Keys of `requests`.
 pub(super) const REQUESTS: &[Key] = &[
@@ -531,6 +547,7 @@ fn inside(key: &str) -> &'static [Key] {
         "rate" | "rtt" | "loss" | "buffer" => DRAW,
         "requests" => REQUESTS,
         "arrivals" => ARRIVALS,
+        "resume" => RESUME,
         "media" => MEDIA,
         "audio" => AUDIO,
         "video" => VIDEO,
@@ -564,6 +581,7 @@ mod tests {
             ("workload", WORKLOADS),
             ("requests", REQUESTS),
             ("arrivals", ARRIVALS),
+            ("resume", RESUME),
             ("media", MEDIA),
             ("audio", AUDIO),
             ("video", VIDEO),
@@ -589,7 +607,8 @@ mod tests {
     /// A table in the matrix is a named value if it has one of these keys, otherwise a table of others.
     #[test]
     fn a_named_value_is_recognized_by_its_keys() {
-        let values = [RANGE, LINK, LTE, DRAW, REQUESTS, ARRIVALS, MEDIA, AUDIO, VIDEO, COMMAND];
+        let values =
+            [RANGE, LINK, LTE, DRAW, RESUME, REQUESTS, ARRIVALS, MEDIA, AUDIO, VIDEO, COMMAND];
         let has = |name| values.iter().any(|keys| Key::has(keys, name));
         assert!(!Key::names(ALTERNATIVE).any(has));
     }

@@ -1,7 +1,7 @@
 //! The runs of a cell, before a seed draws values.
 
 use uncork_apps::{CbrSpec, ClientSpec, ObjectSizes};
-use uncork_cc::CcSpec;
+use uncork_cc::{CcSpec, InitialWindow, ResumeHint};
 use uncork_path::{Buffer, Ecn, LinkSpec, LossSpec, PathSpec, RateSpec, Step};
 use uncork_sim::{AckPolicy, CommandSpec, Migration};
 use uncork_units::{Rate, TimeDelta};
@@ -57,6 +57,8 @@ pub(crate) struct FlowPlan {
     pub(crate) spread: Option<TimeDelta>,
     pub(crate) rtt: Option<TimeDelta>,
     pub(crate) ecn: Ecn,
+    pub(crate) initial_window: Option<InitialWindow>,
+    pub(crate) resume: Option<ResumeHint>,
     pub(crate) receive_window: u64,
     pub(crate) receive_window_steps: Vec<Step<u64>>,
     pub(crate) migrations: Vec<Step<Migration>>,

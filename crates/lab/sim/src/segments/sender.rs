@@ -2,10 +2,10 @@
 
 use uncork_cc::pacer::Pacer;
 use uncork_cc::{
-    Acked, AppState, Control, Controller, ControllerSpec, Feedback, Lost, PathEvent, ResumeHint,
-    RttSample, SentPacket, Settings, Timeout,
+    Acked, AppState, Control, Controller, ControllerSpec, Feedback, InitialWindow, Lost, PathEvent,
+    ResumeHint, RttSample, SentPacket, Settings, Timeout,
 };
-use uncork_units::{Time, TimeDelta};
+use uncork_units::{Rate, Time, TimeDelta};
 
 use super::ack::Ack;
 use super::rack::{Rack, RackContext};
@@ -18,7 +18,7 @@ use crate::offload::Offload;
 mod offload;
 
 /// RFC 6928.
-const INITIAL_WINDOW_SEGMENTS: u64 = 10;
+const INITIAL_WINDOW: InitialWindow = InitialWindow::Packets(10);
 /// RFC 8985 §7.2: allowance for the delayed ACK of a single segment in the probe timeout. Linux's
 /// 200 ms.
 const MAX_ACK_DELAY: TimeDelta = TimeDelta::from_millis(200);
@@ -27,6 +27,8 @@ const MAX_ACK_DELAY: TimeDelta = TimeDelta::from_millis(200);
 #[derive(Debug)]
 pub(crate) struct Sender<C> {
     controller: C,
+    /// The rate of the initial window, until something is acknowledged.
+    first_flight: Option<Rate>,
     control: Control,
     pacer: Pacer,
     board: Scoreboard,
@@ -106,6 +108,8 @@ pub(crate) struct Counters {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Host {
     pub(crate) handshake_rtt: TimeDelta,
+    /// The initial congestion window; `None` is ten segments.
+    pub(crate) initial_window: Option<InitialWindow>,
     /// Who cuts bursts into segments.
     pub(crate) offload: Offload,
     /// Whether the flow sends ECT(1): its marks mean a shallow threshold (RFC 9331).
@@ -122,16 +126,19 @@ impl<C: Controller> Sender<C> {
         cc: impl ControllerSpec<Controller = C>,
         stream: Stream,
         receive_window: u64,
-        Host { handshake_rtt, offload, scalable_marks, seed }: Host,
+        Host { handshake_rtt, initial_window, offload, scalable_marks, seed }: Host,
     ) -> Self {
+        let window = initial_window.unwrap_or(INITIAL_WINDOW).bytes(MSS_BYTES);
         let settings = Settings::new(MSS_BYTES, seed, now)
-            .with_initial_window(INITIAL_WINDOW_SEGMENTS * u64::from(MSS_BYTES))
+            .with_initial_window(window)
             .with_initial_rtt(handshake_rtt)
             .with_segmentation_offload(offload != Offload::None)
             .with_scalable_marks(scalable_marks);
         let controller = cc.build(&settings);
-        Self {
+        let first_flight = initial_window.map(|_| Rate::of(window, handshake_rtt.divided_by(2)));
+        let mut sender = Self {
             control: controller.control(),
+            first_flight,
             controller,
             pacer: if settings.segmentation_offload {
                 Pacer::catching_up()
@@ -154,6 +161,18 @@ impl<C: Controller> Sender<C> {
             last_sent: now,
             busy_since: now,
             counters: Counters::default(),
+        };
+        sender.refresh_control();
+        sender
+    }
+
+    /// A window that the scenario sets leaves within half of the handshake's round trip, as `uncork steer` has the
+    /// kernel send it, unless the controller paces.
+    #[inline]
+    fn refresh_control(&mut self) {
+        self.control = self.controller.control();
+        if let (Some(rate), None) = (self.first_flight, self.control.pacing_rate) {
+            self.control = self.control.with_pacing(rate, 2 * u64::from(MSS_BYTES));
         }
     }
 
@@ -173,7 +192,7 @@ impl<C: Controller> Sender<C> {
     /// Changes the controller from outside.
     pub(crate) fn change_controller(&mut self, change: impl FnOnce(&mut C)) {
         change(&mut self.controller);
-        self.control = self.controller.control();
+        self.refresh_control();
     }
 
     pub(crate) fn counters(&self) -> &Counters {
@@ -303,7 +322,7 @@ impl<C: Controller> Sender<C> {
         let token = self.controller.on_sent(now, SentPacket { bytes, in_flight, unacked }, app);
         self.board.on_sent(seq, bytes, token);
         self.stream.pass(self.board.next());
-        self.control = self.controller.control();
+        self.refresh_control();
         self.pacer.on_sent(now, u64::from(bytes), &self.control);
         self.counters.packets_sent += 1;
         self.counters.bytes_sent += u64::from(bytes);
@@ -439,7 +458,8 @@ impl<C: Controller> Sender<C> {
         feedback.repaired_by_probe = news.repaired_by_probe;
         feedback.ce_packets = news.ce_packets;
         self.controller.on_feedback(now, &feedback);
-        self.control = self.controller.control();
+        self.first_flight = None;
+        self.refresh_control();
     }
 
     /// Handles an expired timer. Afterwards the sender may have segments to send.
@@ -483,7 +503,7 @@ impl<C: Controller> Sender<C> {
         self.probe.due = true;
         self.rto_at = now + self.rtt.rto(self.backoffs);
         self.controller.on_timeout(now, Timeout::Probe);
-        self.control = self.controller.control();
+        self.refresh_control();
     }
 
     /// RFC 8985 §7.2: a probe two round trips after the last ACK or transmission, unless in

@@ -1,6 +1,7 @@
 //! Checks of the transport from first principles, with every controller.
 
 use crate::common::{case, spec};
+use uncork_cc::InitialWindow;
 use uncork_flow::FlowRecord;
 use uncork_sim::{FlowSpec, MSS_BYTES, PACKET_BYTES, Workload};
 use uncork_units::{Time, TimeDelta};
@@ -22,6 +23,26 @@ fn small_object_takes_two_round_trips() {
     assert!((0.0800..0.0802).contains(&seconds), "{seconds}");
     assert_eq!(record.completion_ns, record.first_byte_ns);
     assert_eq!((record.packets_sent, record.bytes_delivered), (1, 1000));
+}
+
+/// The window leaves within half of the handshake's round trip, so a buffer of four packets loses nothing. The default
+/// window of ten leaves at once.
+#[test]
+fn initial_window_of_an_object_saves_its_further_round_trips() {
+    let (bytes, end) = (50_000, Time::ZERO + TimeDelta::from_secs(10));
+    for cc in CONTROLLERS {
+        let run = |initial_window, milli_bdp| {
+            let default = FlowSpec::new(spec(cc), Workload::Transfer(bytes));
+            let flow = FlowSpec { initial_window, ..default };
+            let record = case(100, 100, milli_bdp).run(vec![flow], 1, end).result.flows.remove(0);
+            let milliseconds = record.completion_ns.expect("finished") / 1_000_000;
+            (milliseconds, record.bytes_retransmitted)
+        };
+        let (large, resent) = run(Some(InitialWindow::Packets(40)), 5);
+        assert!((200..=260).contains(&large) && resent == 0, "{cc}: {large} ms, {resent} B");
+        let (usual, _) = run(None, 1000);
+        assert!((350..=420).contains(&usual), "{cc}: {usual} ms");
+    }
 }
 
 #[test]

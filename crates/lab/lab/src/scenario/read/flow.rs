@@ -1,6 +1,6 @@
 //! Classes of traffic.
 
-use uncork_cc::{Algorithm, CcSpec};
+use uncork_cc::{Algorithm, CcSpec, InitialWindow, ResumeHint};
 use uncork_config::{Entry, Node, Result, Section, Value};
 use uncork_path::{Ecn, PathSpec, Step};
 use uncork_sim::{AckPolicy, FlowSpec, Migration, PACKET_BYTES};
@@ -52,6 +52,8 @@ fn flow(entry: &Entry, paths: &[PathPlan], context: &Context<'_>) -> Result<Clas
         spread: section.read("spread", Node::parse)?,
         rtt: section.read("rtt", |node| node.within(PathSpec::RTTS))?,
         ecn: ecn(section)?,
+        initial_window: section.read("initial_window", initial_window)?,
+        resume: section.read("resume", |node| resume(section, node))?,
         receive_window: section
             .read("receive_window", receive_window)?
             .unwrap_or(FlowSpec::WIDE_OPEN),
@@ -153,6 +155,22 @@ fn migrations(node: &Node) -> Result<Vec<Step<Migration>>> {
         return Err(ScenarioError::new(&node.place, message).help(help));
     }
     Ok(migrations)
+}
+
+fn initial_window(node: &Node) -> Result<InitialWindow> {
+    node.text()?.parse().map_err(|error| {
+        ScenarioError::new(&node.place, format!("initial window: {error}"))
+            .help("write packets or bytes, such as \"32p\"")
+    })
+}
+
+/// What an earlier connection measured of the path (RFC 9959).
+fn resume(class: &Section<'_>, node: &Node) -> Result<ResumeHint> {
+    let section = Section::new("resume", class.key_place("resume"), node, keys::RESUME)?;
+    Ok(ResumeHint {
+        saved_cwnd: section.need("window", "\"2MB\"")?.parse::<ByteCount>()?.as_u64(),
+        saved_rtt: section.need("rtt", "\"600ms\"")?.within(PathSpec::RTTS)?,
+    })
 }
 
 fn receive_window(node: &Node) -> Result<u64> {

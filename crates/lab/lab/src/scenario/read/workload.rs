@@ -182,7 +182,7 @@ fn command(class: &Section<'_>, name: &str, node: &Node) -> Result<CommandSpec> 
     let section = Section::new("command", class.key_place("command"), node, keys::COMMAND)?;
     class.forbid(&["host"], "each client that is a command has a host of its own")?;
     class.forbid(
-        &["receive_window", "receive_window_steps"],
+        &["initial_window", "resume", "receive_window", "receive_window_steps"],
         "a command sets its sockets up itself",
     )?;
     Ok(CommandSpec {

@@ -139,8 +139,13 @@ mod tests {
     fn sender(segments: u64, data: u64) -> Sender<Fixed> {
         let stream = Stream::of(data * u64::from(MSS_BYTES));
         let cc = Fixed { segments, deferred: 0 };
-        let host =
-            Host { handshake_rtt: RTT, offload: Offload::Card, scalable_marks: false, seed: 1 };
+        let host = Host {
+            handshake_rtt: RTT,
+            initial_window: None,
+            offload: Offload::Card,
+            scalable_marks: false,
+            seed: 1,
+        };
         Sender::new(at(0), cc, stream, u64::MAX, host)
     }
 

@@ -3,8 +3,13 @@ use crate::segments::ranges::Range;
 use uncork_cc::{AnyController, CcSpec};
 
 const RTT: TimeDelta = TimeDelta::from_millis(50);
-const HOST: Host =
-    Host { handshake_rtt: RTT, offload: Offload::None, scalable_marks: false, seed: 1 };
+const HOST: Host = Host {
+    handshake_rtt: RTT,
+    initial_window: None,
+    offload: Offload::None,
+    scalable_marks: false,
+    seed: 1,
+};
 
 fn at(millis: u64) -> Time {
     Time::ZERO + TimeDelta::from_millis(millis)
