@@ -118,7 +118,7 @@ def test_arms_that_share_their_buckets_ups_and_downs_are_compared_within_them() 
 
 
 def bursts(rng: np.random.Generator, units: int, share: float) -> tuple[Floats, Floats]:
-    """Bytes sent again and all bytes by bucket: each unit has a share of its own, most of them a small one."""
+    """Bytes sent again and all bytes by bucket: each unit has a share of its own, mostly a small one."""
     requests = np.ceil((rng.pareto(1.8, units) + 1) * 2)
     again = np.minimum(share * rng.gamma(0.5, 2.0, units), 0.9) * requests
     bucket = rng.integers(0, 100, units)
