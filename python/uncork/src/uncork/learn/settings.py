@@ -78,6 +78,10 @@ class Settings:
     """Whether who breaks a guardrail in some of these days counts no more for wider entries in any. Before,
     each of them was judged alone.
     """
+    likely: bool = True
+    """Whether an entry is not on either where the interval of one of `guardrails` lies beyond its limit, as
+    in `uncork experiment`. Before, only the probability that the limit is kept counted.
+    """
     window: int = 28
     """Days of evidence."""
     half_life: float = 14.0
@@ -151,6 +155,7 @@ class Settings:
             "tried_stay": False,
             "places": None,
             "off_in_all": False,
+            "likely": False,
         }
         values: dict[str, Any] = {**missing, **document}
         for name in ("sites", "guardrails", "recent"):
