@@ -156,17 +156,19 @@ def run_plan(options: argparse.Namespace) -> int:
         console.data(_sql(options, now))
         return 0
     store = _store(options)
-    _report_saved(options)
-    proposal.propose(options, store, now, console.text)
+    proposal.propose(_complete(options), store, now, console.text)
     console.line(f"\nActivate it with: uncork learn apply {options.output}")
     return 0
 
 
-def _report_saved(options: argparse.Namespace) -> None:
-    if words := saved_options.described(options, options.output):
+def _complete(options: argparse.Namespace) -> argparse.Namespace:
+    """All options. Those of the last plan are listed."""
+    completed = saved_options.complete(options, options.output)
+    if words := saved_options.described(options, completed):
         console.note(
             f"options of the last plan in {options.output}: {words} (--forget-options: the defaults)"
         )
+    return completed
 
 
 def _sql(options: argparse.Namespace, now: datetime) -> str:
@@ -178,7 +180,7 @@ def _sql(options: argparse.Namespace, now: datetime) -> str:
     as_of = until // DAY_NS if until is not None else int(now.timestamp()) // proposal.DAY_SECONDS
     on_trial = proposal.on_trial(_store(options)) if options.output is not None else []
     # The query does not contain the policy's key.
-    settings = proposal.settings_of(saved_options.complete(options, options.output), as_of, "0" * 32)
+    settings = proposal.settings_of(_complete(options), as_of, "0" * 32)
     return resultfile.sql(settings, options.show_sql, on_trial)
 
 
@@ -192,9 +194,8 @@ def run_run(options: argparse.Namespace) -> int:
     if options.keep < 0:
         raise InputError("--keep", f"`{options.keep}` is not a number of rounds", "write 0 to keep none")
     store = _store(options)
-    _report_saved(options)
     # A plan with other options, made while the loop runs, does not change what the loop does.
-    options = saved_options.complete(options, options.output)
+    options = _complete(options)
     program = _program()
     loop = Loop(
         store,

@@ -15,7 +15,7 @@ from uncork.experiment.commands.common import Progress, add_reading, instant, re
 from uncork.experiment.commands.design import connection_settings
 from uncork.experiment.policyfile import KEY, UNITS
 from uncork.learn import evidence, prior, resultfile, twin
-from uncork.learn.saved_options import add_saved, complete, save
+from uncork.learn.saved_options import add_saved, save
 from uncork.learn.settings import CLASSES, Settings
 from uncork.learn.store import Store
 from uncork.learn.tablefile import date
@@ -88,10 +88,9 @@ def add_options(one: argparse.ArgumentParser) -> None:
 def propose(
     options: argparse.Namespace, store: Store, now: datetime, show: Callable[[str], object] = lambda _: None
 ) -> tuple[int, str]:
-    """Adds a version, and saves its options. The result is its number and what it changes; `show` gets the
-    latter before anything is written.
+    """Adds a version by completed options, and saves them. The result is its number and what it changes;
+    `show` gets the latter before anything is written.
     """
-    options = complete(options, store.root)
     if store.is_stopped():
         raise InputError(str(store.stop_file), "the kill switch is on", "remove the file, and plan again")
     current = store.current()
