@@ -15,6 +15,8 @@ from uncork.experiment.commands.common import Progress, add_reading, instant, re
 from uncork.experiment.commands.design import connection_settings
 from uncork.experiment.policyfile import KEY, UNITS
 from uncork.learn import evidence, prior, resultfile, twin
+from uncork.learn.entries import REGION, level_of
+from uncork.learn.regions import Regions, load_regions
 from uncork.learn.saved_options import add_saved, save
 from uncork.learn.settings import CLASSES, Settings
 from uncork.learn.store import Store
@@ -186,6 +188,8 @@ def settings_of(options: argparse.Namespace, as_of: int, key: str, today: int | 
         options.treated: connection_settings(options.treated_settings, "--treated-settings"),
     }
     confirm = share(options.confirm, "--confirm")
+    if options.networks and confirm < 1:
+        raise InputError("--networks", "a switchback confirms ASes, not regions", "leave out --confirm")
     return Settings(
         experiment=options.experiment,
         control=options.control,
@@ -213,9 +217,23 @@ def settings_of(options: argparse.Namespace, as_of: int, key: str, today: int | 
         ttl=options.ttl,
         rules=_rules(options.rules),
         prior=prior.load_prior(Path(options.prior), _controllers(options, arms)) if options.prior else {},
+        regions=_regions(options.networks) if options.networks else {},
         # Without a switchback nothing depends on the day: the same records give the same version on any day.
         today=today if confirm < 1 else None,
     )
+
+
+def _regions(file: Path) -> Regions:
+    """Names of client networks. Each is an entry, so none reads like an entry of another kind."""
+    found = load_regions(file)
+    for name in sorted(set(found.values())):
+        if level_of(name) != REGION or name[0] == "?":
+            raise InputError(
+                f"--networks {file}",
+                f"{name!r} reads like another entry of the policy",
+                "write a name that is no network, no AS and no code of a country, such as Lima",
+            )
+    return found
 
 
 def _rules(name: str) -> str:

@@ -104,6 +104,8 @@ class Settings:
     """The class of objects that decides for all connections; empty: each decides for its own."""
     prior: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """What a calibrated twin expects of ASes: lift of large objects (log scale) and standard deviation."""
+    regions: Mapping[str, str] = field(default_factory=dict)
+    """Names of client networks (`--networks`). A name takes the place of the AS."""
     today: int | None = None
     """The day on which the version is made and becomes active. Switchbacks use the coin of this day. While
     records arrive, `as_of` is tomorrow. None: the day is `as_of`.
