@@ -122,7 +122,7 @@ def by_learn(cells: list[Cell]) -> dict[str, Decision]:
 
 
 def test_drawn_cells_have_the_same_guardrails_in_both() -> None:
-    """No cell is on in `learn` that `analyze` calls broken or worse, or whose interval is beyond the limit.
+    """No cell is on in `learn` that `analyze` calls broken, worse or likely broken by its interval.
 
     How likely a limit is kept follows from all cells: they differ in cells in which it is open.
     """

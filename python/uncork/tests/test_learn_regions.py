@@ -11,7 +11,7 @@ from uncork.learn.cli import main as learn
 from uncork.learn.store import Store
 
 NAMES = "198.18.0.0/20,Lima\n203.0.113.0/24,Lima\n203.0.113.128/25,Essen\n198.18.16.0/20,Essen\n"
-"""Of networks that gain, and of networks that do not. Nobody was seen in 203.0.113.0/24."""
+"""Of networks that gain, and of networks that do not. 203.0.113.0/24 has no records."""
 SYSTEMS = tuple(demo.System(64501 + n, "PE", 8, lift) for n, lift in enumerate((0.5, 0.5, -0.1, -0.1, 0.0)))
 BUDGET = ["--harmed", "100%", "--changed", "100%", "--only", "large", "--random", "1%", "--holdback", "1%"]
 

@@ -231,7 +231,7 @@ def _regions(file: Path) -> Regions:
             raise InputError(
                 f"--networks {file}",
                 f"{name!r} reads like another entry of the policy",
-                "write a name that is no network, no AS and no code of a country, such as Lima",
+                "write a name such as Lima, not a network, an AS or the code of a country",
             )
     return found
 

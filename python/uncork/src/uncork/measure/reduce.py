@@ -32,7 +32,7 @@ Run = Callable[[ir.Table], pa.Table]
 Keep = Callable[[ir.Table], ir.Table]
 """Runs a query and keeps its result in the engine, as a table."""
 IMPOSSIBLE = -(2**30)
-"""The bin of a value that cannot be, in prepared records. There, null is no value."""
+"""The bin of a value that cannot be, in prepared records. There, null stands for a missing value."""
 
 
 @dataclass(frozen=True)
