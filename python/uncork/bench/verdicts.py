@@ -22,8 +22,9 @@ import numpy as np
 import pyarrow as pa
 from verdict_worlds import World, draw, records
 
-from uncork.experiment.commands.analyze import Outcome, analysed
+from uncork.experiment.commands.analyze import concluded
 from uncork.experiment.commands.common import Progress, Records
+from uncork.experiment.result import Analysis, Verdict
 from uncork.experiment.rows import Settings
 from uncork.experiment.run import Request
 from uncork.measure.engines.duckdb import Settings as EngineSettings
@@ -105,18 +106,17 @@ LIMIT_POINTS = 0.02
 def judged(seed: int) -> Judged:
     """One experiment, analysed as `uncork experiment analyze --by place` does."""
     world = draw(seed)
-    outcome = analyse_records(world)
-    verdict = outcome.verdict
-    blocks = tuple(one.name for one in outcome.analysis.health if one.severity == "blocks")
+    analysis, verdict = analyse_records(world)
+    blocks = tuple(one.name for one in analysis.health if one.severity == "blocks")
     return Judged(world, verdict.decision, verdict.sentence, verdict.enable, blocks)
 
 
-def analyse_records(world: World) -> Outcome:
+def analyse_records(world: World) -> tuple[Analysis, Verdict]:
     """As the command does, on an engine that compiles each query once."""
     engine = _engine()
     table = engine.load(records(world))
     request = Request(settings=Settings(keys=("place",)))
-    return analysed(Records(table, engine.run, {}), request, "verdicts.py", Progress(False))
+    return concluded(Records(table, engine.run, {}), request, Progress(False))
 
 
 class Engine:

@@ -20,6 +20,7 @@ from uncork.learn.cli import parser
 from uncork.learn.confirm import CONFIRMED, LOOKS, OPEN, REFUTED, Blocks, Trial
 from uncork.learn.evidence import COLUMNS, STEERED, TEXT, TRAFFIC
 from uncork.learn.loop import Loop
+from uncork.learn.saved_options import complete
 from uncork.learn.settings import Settings
 from uncork.learn.store import Store
 from uncork.measure.bins import bin_of
@@ -118,7 +119,8 @@ class Site:
             evidence, "collect", lambda _, settings, __, tried: self.evidence(settings, tried)
         )
         words = ["plan", "records", "-o", str(self.store.root), "--key", KEY, "--confirm", "50%"]
-        options = parser().parse_args([*words, "--changed", "100%", "--harmed", "10%", "--only", "large"])
+        given = parser().parse_args([*words, "--changed", "100%", "--harmed", "10%", "--only", "large"])
+        options = complete(given, self.store.root)
         loop = Loop(
             self.store,
             propose=lambda now: proposal.propose(options, self.store, now)[0],

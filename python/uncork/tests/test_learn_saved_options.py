@@ -57,7 +57,7 @@ def test_the_user_sees_which_options_were_not_given(tmp_path: Path) -> None:
     save(tmp_path, "--unit", "prefix", "--site", "10.0.0.0/8", "--site", "fc00::/7", "--experiment", "my own")
     options = parser().parse_args(["plan", "records", "-o", str(tmp_path), "--unit", "header:id"])
     words = "--experiment 'my own' --site 10.0.0.0/8 --site fc00::/7"
-    assert saved_options.described(options, tmp_path) == words
+    assert saved_options.described(options, saved_options.complete(options, tmp_path)) == words
 
 
 @pytest.mark.parametrize(

@@ -117,6 +117,29 @@ def test_arms_that_share_their_buckets_ups_and_downs_are_compared_within_them() 
     assert joint.high - joint.low < (apart.high - apart.low) / 2
 
 
+def bursts(rng: np.random.Generator, units: int, share: float) -> tuple[Floats, Floats]:
+    """Bytes sent again and all bytes by bucket: each unit has a share of its own, mostly a small one."""
+    requests = np.ceil((rng.pareto(1.8, units) + 1) * 2)
+    again = np.minimum(share * rng.gamma(0.5, 2.0, units), 0.9) * requests
+    bucket = rng.integers(0, 100, units)
+    return np.bincount(bucket, again, 100), np.bincount(bucket, requests, 100)
+
+
+def test_the_heavy_units_of_one_arm_do_not_hide_its_harm() -> None:
+    """Control 0.6 %, treated 6 % of the bytes of 90 clients each: no client of control is as heavy."""
+    rng = np.random.default_rng(8)
+    p = [
+        known(share_difference(*bursts(rng, 90, 0.006), *bursts(rng, 90, 0.06))).p_above(0.02)
+        for _ in range(40)
+    ]
+    assert np.median(p) < 1e-3, p
+    missed = 0
+    for _ in range(200):
+        found = known(share_difference(*bursts(rng, 90, 0.01), *bursts(rng, 90, 0.03)))
+        missed += found.low > 0.02
+    assert missed <= stats.binom.ppf(1 - 1e-4, 200, 0.025)
+
+
 def test_effective_units_are_those_of_equal_size() -> None:
     rng = np.random.default_rng(6)
     sizes = rng.pareto(2.5, 4_000) + 1

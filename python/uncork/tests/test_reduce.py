@@ -3,11 +3,13 @@
 import math
 from collections import defaultdict
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import ibis
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import flows
@@ -16,10 +18,11 @@ from uncork.experiment import estimate
 from uncork.experiment.result import Measure
 from uncork.measure.bins import bin_of
 from uncork.measure.cubes import PER_CLIENT, WEIGHT, DistributionCube, RatioCube
+from uncork.measure.engines import duckdb
 from uncork.measure.errors import InputError
 from uncork.measure.keys import KEYS
 from uncork.measure.metrics import METRICS, SIZE_CLASSES
-from uncork.measure.reduce import ReducePlan, reduce, reduce_views
+from uncork.measure.reduce import Prepared, ReducePlan, reduce, reduce_views
 from uncork.measure.stats.effect import Effect
 
 PLAN = ReducePlan(control="control", per_unit=False)
@@ -89,6 +92,30 @@ def test_views_are_what_each_alone_would_be(per_unit: bool) -> None:
         assert {k: v.tolist() for k, v in together[view].units.items()} == {
             k: v.tolist() for k, v in alone.units.items()
         }
+
+
+@pytest.mark.parametrize("per_unit", [False, True])
+def test_prepared_records_give_the_same_counts(per_unit: bool, tmp_path: Path) -> None:
+    table = flows.table(1_000)
+    rtt = table["rtt_p50_ms"].to_numpy().copy()
+    rtt[:3] = [math.nan, -5.0, math.inf]
+    arm, bucket = table["arm"].to_pylist(), table["arm_bucket"].to_pylist()
+    arm[:20], bucket[30] = ["third"] * 10 + [None] * 10, 100
+    table = flows.changed(table, rtt_p50_ms=rtt, arm=arm, arm_bucket=bucket)
+    pq.write_table(table, tmp_path / "records.parquet")
+    records = duckdb.connect(duckdb.Settings(threads=1)).read([tmp_path / "records.parquet"])
+    day = 86_400 * 10**9
+    plan = replace(PLAN, arms=("control", "bbr"), per_unit=per_unit)
+    views = [(), ("region",), ("region", "day"), ("size_class",)]
+    metrics = ("throughput", "rtt_inflation", "retransmitted", "aborted")
+    prepared = Prepared.of(records, plan, ("region", "day", "size_class"), metrics, duckdb.keep)
+    for window in ((None, None), (flows.START_NS + day, None)):
+        some = replace(plan, window=window, metrics=metrics)
+        plain, kept = (reduce_views(of, some, views) for of in (records, prepared))
+        for view in views:
+            assert counted(kept[view]) == counted(plain[view])
+            assert (kept[view].rejected, kept[view].rows) == (plain[view].rejected, plain[view].rows)
+            assert kept[view].sources == plain[view].sources
 
 
 def test_each_unit_counts_once_in_each_cell() -> None:

@@ -63,6 +63,12 @@ class Needed:
     daily: CountedViews
     past: CountedViews
 
+    def all(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """All keys and all metrics."""
+        some = [*self.window, *self.daily, *self.past]
+        keys = dict.fromkeys(key for _, of in some for view in of for key in view)
+        return tuple(keys), tuple(dict.fromkeys(name for names, _ in some for name in names))
+
 
 def views_needed(settings: Settings, has_time: bool, metrics: Sequence[str]) -> Needed:
     """Every scan counts only what is shown."""

@@ -12,10 +12,10 @@ from uncork.experiment.decide import (
     Decision,
     Estimate,
     Group,
-    Guardrail,
     decide,
 )
 from uncork.experiment.facts import controllers_relation
+from uncork.experiment.guard import guardrail
 from uncork.experiment.result import Analysis, Cell, Guarded, Row
 from uncork.experiment.rows import Settings
 from uncork.measure.stats import power, sequential
@@ -66,9 +66,9 @@ def decision_of(analysis: Analysis, settings: Settings, key: str) -> Decision:
     cells = [cell for cell in analysis.cells if cell.key == key]
     return decide(
         Case(
-            Group("", 1.0, _estimate(primary_row(analysis)), _guardrails(analysis.guardrails)),
+            Group("", 1.0, _estimate(primary_row(analysis)), tuple(map(guardrail, analysis.guardrails))),
             tuple(
-                Group(cell.value, cell.share, _estimate(cell.primary), _guardrails(cell.guardrails))
+                Group(cell.value, cell.share, _estimate(cell.primary), tuple(map(guardrail, cell.guardrails)))
                 for cell in cells
             ),
             worth=settings.worth,
@@ -198,20 +198,3 @@ def _estimate(row: Row | None) -> Estimate | None:
         return None
     gain = math.log(effect.ratio) if row.better == "higher" else -math.log(effect.ratio)
     return Estimate(gain, error, effect.degrees_of_freedom, effect.p_value)
-
-
-def _guardrails(guards: Sequence[Guarded]) -> tuple[Guardrail, ...]:
-    return tuple(
-        Guardrail(
-            str(one.row.measure),
-            one.limit_amount,
-            one.harm,
-            one.low,
-            one.high,
-            one.harm_low,
-            one.harm_high,
-            math.inf if one.df is None else one.df,
-            one.p,
-        )
-        for one in guards
-    )

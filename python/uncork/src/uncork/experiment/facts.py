@@ -226,14 +226,18 @@ def sources(records: ir.Table, run: Run, metrics: Mapping[str, object]) -> dict[
     from uncork.measure.metrics import METRICS
     from uncork.measure.schema import SOURCES
 
+    known = {name: METRICS[name].value(records).notnull() for name in metrics}
+    if not known:
+        return {}
+    query = records.group_by(source=records["source"]).aggregate(
+        **{name: records.count(where=is_known) for name, is_known in known.items()}
+    )
+    counted = run(query).to_pylist()
     found: dict[str, str] = {}
     for name in metrics:
-        value = METRICS[name].value(records)
-        rows = records.filter(value.notnull())
-        counted = run(rows.group_by(source=rows["source"]).aggregate(n=rows.count())).to_pylist()
-        everything = sum(_number(row["n"]) for row in counted)
+        everything = sum(_number(row[name]) for row in counted)
         some = {
-            str(row["source"]) for row in counted if row["source"] and _number(row["n"]) > 0.01 * everything
+            str(row["source"]) for row in counted if row["source"] and _number(row[name]) > 0.01 * everything
         }
         worst = [source for source in SOURCES if source in some]
         if worst:

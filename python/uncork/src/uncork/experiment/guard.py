@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from uncork.experiment import estimate
+from uncork.experiment.decide import Guardrail
 from uncork.experiment.decide.guardrails import MIN_LIMIT
 from uncork.experiment.result import Guarded, Limit, Row
 from uncork.experiment.rows import Settings, limit_words, row_of
@@ -23,17 +24,32 @@ def states(
 ) -> tuple[Guarded, ...]:
     """The guardrails on metrics that the cell has. `alpha`: error rate of the bounds that hold at every look.
 
-    The state is by that interval alone; `decisions.decided` has the whole rule.
+    All are open: what they show is decided by `decide.guardrail_state`.
     """
     rate = 1 - settings.level if alpha is None else alpha
     return tuple(
-        _state(cubes[limit.measure.metric], limit, settings, estimand, rate)
+        _estimated(cubes[limit.measure.metric], limit, settings, estimand, rate)
         for limit in settings.guardrails
         if limit.measure.metric in cubes
     )
 
 
-def _state(cube: Cube, limit: Limit, settings: Settings, estimand: str, alpha: float) -> Guarded:
+def guardrail(one: Guarded) -> Guardrail:
+    """As the engine takes it."""
+    return Guardrail(
+        str(one.row.measure),
+        one.limit_amount,
+        one.harm,
+        one.low,
+        one.high,
+        one.harm_low,
+        one.harm_high,
+        math.inf if one.df is None else one.df,
+        one.p,
+    )
+
+
+def _estimated(cube: Cube, limit: Limit, settings: Settings, estimand: str, alpha: float) -> Guarded:
     outcome = estimate.outcomes(cube, [limit.measure], level=settings.level, estimand=estimand)[0]
     row = row_of(limit.measure, outcome, "guardrail", settings)
     if isinstance(cube, RatioCube) and (limit.points is not None or not isinstance(outcome, Effect)):
@@ -91,10 +107,8 @@ def _guarded(
     df: float = math.inf,
     p: float | None = None,
 ) -> Guarded:
-    most = _max_harm(limit)
-    state = "broken" if valid[0] > most else "holds" if valid[1] < most else "open"
     known = None if math.isinf(df) else df
-    return Guarded(row, limit_words(limit), state, harm, *valid, *fixed, most, known, p)
+    return Guarded(row, limit_words(limit), "open", harm, *valid, *fixed, _max_harm(limit), known, p)
 
 
 def _max_harm(limit: Limit) -> float:

@@ -21,7 +21,7 @@ from uncork.measure.cubes import Reduced
 from uncork.measure.errors import InputError
 from uncork.measure.keys import DAY_NS, HOUR_NS
 from uncork.measure.metrics import available
-from uncork.measure.reduce import ReducePlan, Run, reduce_views, to_arrow
+from uncork.measure.reduce import Keep, Prepared, ReducePlan, Run, reduce_views, to_arrow
 from uncork.measure.schema import canonical
 from uncork.measure.stats.effect import TOTAL_EFFECT
 
@@ -82,8 +82,9 @@ def run(
     progress: Progress = lambda _: None,
     health: Callable[[ReducePlan], tuple[Finding, ...]] = lambda _: (),
     rejected: Mapping[str, int] | None = None,
+    keep: Keep | None = None,
 ) -> Analysis:
-    """The analysis of `records`. `query` runs a query where the records are."""
+    """The analysis of `records`. `query` runs a query where the records are, `keep` also keeps its result."""
     progress("who ran what, and when")
     has = set(records.columns)
     full = canonical(records)
@@ -102,10 +103,12 @@ def run(
     views = views_needed(request.settings, traffic.has_time, available(has))
     since = max((at for at in (request.since, named.switch) if at is not None), default=None)
 
+    ready = records if keep is None else Prepared.of(records, plan, *views.all(), keep)
+
     def count(some: CountedViews, window: tuple[int | None, int | None]) -> dict[tuple[str, ...], Reduced]:
         counted: dict[tuple[str, ...], Reduced] = {}
         for metrics, keys in some:
-            counted |= reduce_views(records, replace(plan, window=window, metrics=metrics), keys, query)
+            counted |= reduce_views(ready, replace(plan, window=window, metrics=metrics), keys, query)
         return _paired(counted)
 
     progress("counting the records of the decision")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 import signal
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -15,7 +14,7 @@ from uncork.experiment.commands.common import instant
 from uncork.experiment.commands.design import span
 from uncork.experiment.words import counted
 from uncork.learn import demo, networks, proposal, resultfile, saved_options, twin, twinpage
-from uncork.learn.entries import EVERYBODY, level_of
+from uncork.learn.entries import EVERYBODY, REGION, level_of
 from uncork.learn.explain import explain
 from uncork.learn.history import render
 from uncork.learn.loop import ROUNDS, Loop
@@ -88,13 +87,13 @@ def add_history(one: argparse.ArgumentParser) -> None:
 
 def add_pin(one: argparse.ArgumentParser) -> None:
     _add_directory(one)
-    one.add_argument("entry", metavar="ENTRY", help="a network, an AS, a country or '*'")
+    one.add_argument("entry", metavar="ENTRY", help="a network, an AS, a country, a region or '*'")
     one.add_argument("arm", metavar="ARM", nargs="?", help="left out: no longer pinned")
 
 
 def add_freeze(one: argparse.ArgumentParser) -> None:
     _add_directory(one)
-    one.add_argument("entry", metavar="ENTRY", help="a network, an AS, a country or '*'")
+    one.add_argument("entry", metavar="ENTRY", help="a network, an AS, a country, a region or '*'")
     one.add_argument("--off", action="store_true", help="no longer frozen")
 
 
@@ -156,17 +155,19 @@ def run_plan(options: argparse.Namespace) -> int:
         console.data(_sql(options, now))
         return 0
     store = _store(options)
-    _report_saved(options)
-    proposal.propose(options, store, now, console.text)
+    proposal.propose(_complete(options), store, now, console.text)
     console.line(f"\nActivate it with: uncork learn apply {options.output}")
     return 0
 
 
-def _report_saved(options: argparse.Namespace) -> None:
-    if words := saved_options.described(options, options.output):
+def _complete(options: argparse.Namespace) -> argparse.Namespace:
+    """All options. Those of the last plan are listed."""
+    completed = saved_options.complete(options, options.output)
+    if words := saved_options.described(options, completed):
         console.note(
             f"options of the last plan in {options.output}: {words} (--forget-options: the defaults)"
         )
+    return completed
 
 
 def _sql(options: argparse.Namespace, now: datetime) -> str:
@@ -178,7 +179,7 @@ def _sql(options: argparse.Namespace, now: datetime) -> str:
     as_of = until // DAY_NS if until is not None else int(now.timestamp()) // proposal.DAY_SECONDS
     on_trial = proposal.on_trial(_store(options)) if options.output is not None else []
     # The query does not contain the policy's key.
-    settings = proposal.settings_of(saved_options.complete(options, options.output), as_of, "0" * 32)
+    settings = proposal.settings_of(_complete(options), as_of, "0" * 32)
     return resultfile.sql(settings, options.show_sql, on_trial)
 
 
@@ -192,9 +193,8 @@ def run_run(options: argparse.Namespace) -> int:
     if options.keep < 0:
         raise InputError("--keep", f"`{options.keep}` is not a number of rounds", "write 0 to keep none")
     store = _store(options)
-    _report_saved(options)
     # A plan with other options, made while the loop runs, does not change what the loop does.
-    options = saved_options.complete(options, options.output)
+    options = _complete(options)
     program = _program()
     loop = Loop(
         store,
@@ -315,7 +315,7 @@ def run_history(options: argparse.Namespace) -> int:
 
 def run_pin(options: argparse.Namespace) -> int:
     store = Store(options.directory)
-    entry, overrides = _entry(options.entry), store.overrides()
+    entry, overrides = _entry(options.entry, store), store.overrides()
     pins = {key: arm for key, arm in overrides.pins.items() if key != entry}
     if options.arm:
         known = store.settings(store.numbers()[-1]).arms if store.numbers() else {}
@@ -341,14 +341,15 @@ def _is_seen(store: Store, entry: str) -> bool:
 
 def run_freeze(options: argparse.Namespace) -> int:
     store = Store(options.directory)
-    entry, overrides = _entry(options.entry), store.overrides()
+    entry, overrides = _entry(options.entry, store), store.overrides()
     frozen = {*overrides.frozen} - {entry} if options.off else {*overrides.frozen, entry}
     store.override(Overrides(overrides.pins, tuple(sorted(frozen))))
     store.note(datetime.now(UTC), "freeze", entry=entry, arm="no longer" if options.off else None)
     return 0
 
 
-def _entry(text: str) -> str:
+def _entry(text: str, store: Store) -> str:
+    """The entry, as tables write it."""
     level = level_of(text)
     if level == "network":
         try:
@@ -356,8 +357,11 @@ def _entry(text: str) -> str:
         except ValueError as error:
             raise InputError(text, str(error), "write a network such as 203.0.113.0/24") from None
     # XX is of the codes that ISO 3166 leaves to users: no database of countries has it.
-    if level == "country" and (text == "XX" or not re.fullmatch(r"[A-Z]{2}", text)):
-        raise InputError(text, "is not an entry", f"write 203.0.113.0/24, AS64500, PE or {EVERYBODY!r}")
+    numbers = store.numbers()
+    regions = store.settings(numbers[-1]).regions.values() if numbers else ()
+    if text == "XX" or (level == REGION and text not in regions):
+        remedy = f"write 203.0.113.0/24, AS64500, PE, a name of --networks or {EVERYBODY!r}"
+        raise InputError(text, "is not an entry", remedy)
     return text
 
 

@@ -14,7 +14,7 @@ from uncork.learn.decisions import ABSENT, NAMES, Bools, Decisions, Floats, Ints
 from uncork.learn.entries import EVERYBODY, Entries, PreviousArms, View, entries_of, known_today
 from uncork.learn.guardrails import Guardrails, WatchedByName
 from uncork.learn.proof import log_evidence_of_gain
-from uncork.learn.settings import Overrides, Settings
+from uncork.learn.settings import PRIMARY, Overrides, Settings
 
 ROUNDING = 1e-9
 """Of a sum of shares: all of them may be a little more than 1."""
@@ -107,22 +107,22 @@ def _pass(gate: Gate, wish: _Wishes, entries: Entries, name: str, settings: Sett
     wish.arm[entry], wish.reason[entry] = control, gate.reason
 
 
-def _broken(found: WatchedByName) -> dict[str, str]:
-    """The first broken guardrail of each entry."""
-    broken: dict[str, str] = {}
+def _of_state(found: WatchedByName, state: str, but: str = "") -> dict[str, str]:
+    """The first guardrail of each entry in this state. `but`: a measure that does not count."""
+    some: dict[str, str] = {}
     for name, watched in found.items():
         for one in watched:
-            if one.state == "broken":
+            if one.state == state and one.measure != but:
                 owner = "everybody" if name == EVERYBODY else name
-                broken.setdefault(name, f"guardrail broken: {one.measure} of {owner}: {one.limit}")
-    return broken
+                some.setdefault(name, f"guardrail {state}: {one.measure} of {owner}: {one.limit}")
+    return some
 
 
-def _why_broken(entries: Entries, guardrails: Guardrails) -> Texts:
-    """Of each entry the broken guardrail, or None: its own, by all of its networks, or that of a wider entry,
-    by those of its networks that are not off anyhow.
+def _why(entries: Entries, guardrails: Guardrails, state: str, but: str = "") -> Texts:
+    """Of each entry the guardrail in this state, or None: its own, by all of its networks, or that of a wider
+    entry, by those of its networks that are not off anyhow.
     """
-    own, others = _broken(guardrails.entries), _broken(guardrails.others)
+    own, others = (_of_state(found, state, but) for found in (guardrails.entries, guardrails.others))
     above = entries.marked(list(others))[entries.above]
     above[0] = ABSENT  # Nothing is wider than everybody.
     why = _texts_at(entries, above, others)
@@ -140,7 +140,15 @@ def _wish(
     is_beyond_chance: bool,
 ) -> _Wishes:
     """By a list of rules. The first rule that holds decides."""
-    why_broken = _why_broken(entries, view.guardrails)
+    why_broken = _why(entries, view.guardrails, "broken")
+    # How likely the measure itself gets worse is known better from its lift.
+    primary = str(PRIMARY[view.section.of_class])
+    why_likely = _why(entries, view.guardrails, "likely broken", but=primary)
+    is_likely = (why_likely != None) & settings.likely  # noqa: E711
+    why_not = _words("likely breaks its limit: ", now.limit)
+    why_off = _words("switched off, likely breaks its limit: ", now.limit)
+    why_not[is_likely] = why_likely[is_likely]
+    why_off[is_likely] = [f"switched off, {why}" for why in why_likely[is_likely].tolist()]
     pinned_at = entries.marked(list(overrides.pins))
     is_broken, is_pinned = why_broken != None, pinned_at != ABSENT  # noqa: E711
     is_frozen = entries.marked(overrides.frozen) != ABSENT
@@ -148,7 +156,7 @@ def _wish(
     why_pinned = np.where(pinned_at == np.arange(len(now)), "pinned", _texts_at(entries, pinned_at, pins))
     is_on = now.arm == settings.treated
     is_worth = (now.lift >= math.log1p(settings.worth)) & (now.p_safe >= settings.sure)
-    is_kept = now.p_kept >= settings.doubt
+    is_kept = (now.p_kept >= settings.doubt) & ~is_likely
     is_free = ~is_pinned & ~is_broken & ~is_frozen
     if view.is_mismatch:
         # Such lifts say nothing: who has it keeps it, unless a limit speaks against it.
@@ -170,14 +178,14 @@ def _wish(
         (is_broken, now.arm, why_broken),
         (~wants & is_on, now.arm, "stays on"),
         (~wants & is_worth & view.is_mismatch, now.arm, MISMATCH),
-        (~wants & is_worth & ~is_kept, now.arm, _words("likely breaks its limit: ", now.limit)),
+        (~wants & is_worth & ~is_kept, now.arm, why_not),
         (~wants & is_worth & ~is_spared, now.arm, AT_RISK),
         (~wants & is_worth, now.arm, "no significant gain yet"),
         (~wants, now.arm, "not sure enough"),
         (is_new, now.arm, "changed too recently"),
         (wants_on, treated, "switched on"),
         (wants_off & is_kept, control, "switched off"),
-        (wants_off, control, _words("switched off, likely breaks its limit: ", now.limit)),
+        (wants_off, control, why_off),
     ]
     conditions = [holds for holds, _, _ in rules]
     arm = _first(conditions, [one for _, one, _ in rules])

@@ -26,6 +26,8 @@ from uncork.learn.settings import Overrides, Settings
 
 EVERYBODY = "*"
 LEVELS = ("network", "AS", "country", "everybody")
+REGION = "region"
+"""In place of an AS: a name that the operator gave (`plan --networks`)."""
 TWIN = "twin"
 """In place of a level: what a calibrated twin expects of the AS (`plan --prior`)."""
 LONG_AGO = 10_000
@@ -156,6 +158,7 @@ def entries_of(view: View, overrides: Overrides) -> Entries:
     others = sorted(set(overrides.pins) - set(key[places(_keys(overrides.pins), key)]))
     sizes = (1, len(countries), len(systems), len(tree.networks), len(others))
     level = np.repeat(np.array([*LEVELS[::-1], ""], dtype=np.object_), sizes)
+    level[1 + len(countries) : 1 + len(countries) + len(systems)] = [level_of(name) for name in systems]
     above = np.concatenate(
         [np.zeros(1 + len(countries)), above_system[is_system], system_at[tree.system], np.zeros(len(others))]
     )
@@ -289,7 +292,9 @@ def level_of(key: str) -> str:
         return "everybody"
     if "." in key or ":" in key:
         return "network"
-    return "AS" if key[:2] == "AS" and key[2:].isdigit() else "country"
+    if key[:2] == "AS" and key[2:].isdigit():
+        return "AS"
+    return "country" if len(key) == 2 and key.isascii() and key.isupper() else REGION
 
 
 def _weightiest(lifts: Lifts, error: Floats, prior: Collection[str]) -> Texts:
@@ -302,7 +307,8 @@ def _weightiest(lifts: Lifts, error: Floats, prior: Collection[str]) -> Texts:
     country = (lifts.country.variance < 0.5 * lifts.country.prior_variance)[tree.country][tree.system]
     of_twin = np.array([name in prior for name in tree.systems], dtype=np.bool_)[tree.system]
     chosen = np.select([knows, system, of_twin, country], [0, 1, 4, 2], 3)
-    return np.asarray(_keys([*LEVELS, TWIN])[chosen])
+    of_system = _keys([level_of(name) for name in tree.systems])[tree.system]
+    return np.where((chosen == 1) & (of_system == REGION), REGION, _keys([*LEVELS, TWIN])[chosen])
 
 
 def _active_arms(

@@ -22,6 +22,7 @@ from uncork.experiment import measures
 from uncork.learn.confirm import Blocks, Key
 from uncork.learn.decisions import Texts
 from uncork.learn.networks import are_clients
+from uncork.learn.regions import names_of
 from uncork.learn.settings import CLASSES, HOLDBACK, PRIMARY, TABLE_RULE, Settings
 from uncork.measure.bins import middle
 from uncork.measure.cubes import BUCKETS
@@ -400,7 +401,7 @@ class Section:
     networks: Sequence[str] | Texts
     """All client networks that had traffic, in order."""
     system: Sequence[str] | Texts
-    """Of each network, the AS with most of its bytes, as `AS64500`; empty: unknown."""
+    """Of each network, the AS with most of its bytes, as `AS64500`, or its region; empty: unknown."""
     country: Sequence[str] | Texts
     bytes: Ints
     """Of each network in the window."""
@@ -530,12 +531,16 @@ def _section(rows: Mapping[str, pa.Array], of_class: str, place: str, settings: 
         if len(some):
             values = {column: _ints(rows[column].take(pa.array(some))) for column in COUNTED}
             counts[name] = Counts(network=network[some], arm=arm[some], **values)
+    systems = _named(system, lambda one: f"AS{one}")
+    if settings.regions:
+        named = np.array(names_of(names[seen].tolist(), settings.regions), dtype=np.object_)
+        systems = np.where(named != "", named, systems)
     return Section(
         name=section_name(place, of_class),
         of_class=of_class,
         place=place,
         networks=names[seen],
-        system=_named(system, lambda one: f"AS{one}"),
+        system=systems,
         country=_named(home, lambda one: str(countries[one])),
         bytes=total,
         arms=_arms(len(seen), counts.get(PRIMARY[of_class].metric)),

@@ -14,6 +14,7 @@ from uncork.learn.amounts import Amounts, amounts
 from uncork.learn.decisions import Decision
 from uncork.learn.entries import EVERYBODY
 from uncork.learn.lift import NORMAL
+from uncork.learn.regions import names_of
 from uncork.learn.sample_ratio import Ratio
 from uncork.learn.settings import PRIMARY, Settings
 from uncork.learn.store import Store
@@ -36,7 +37,7 @@ def explain(store: Store, address: str, system: str | None, country: str | None)
         f"Version {number}: records before {date(settings.as_of)}, expires "
         f"{date(settings.as_of + settings.ttl)}."
     ]
-    wide = [name for name in (system, country) if name]
+    wide = [name for name in (*names_of([address], settings.regions), system, country) if name]
     for section in decisions.sections:
         own = {one.key: one for one in decisions if one.section == section}
         entry = next(own[name] for name in (*names, *wide, EVERYBODY) if name in own)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncork.experiment import guard
+from uncork.experiment.decide import guardrail_state
 from uncork.experiment.result import Guarded, Limit, Measure
 from uncork.experiment.rows import Settings as Judged
 from uncork.learn.decisions import Texts
@@ -30,7 +31,9 @@ class Watched:
     measure: str
     limit: str
     state: str
-    """`holds`, `open` or `broken`."""
+    """By the interval alone, as `uncork experiment` decides before its last look: `holds`, `open`,
+    `likely broken` or `broken`.
+    """
     harm: float
     """How much worse, in the limit's unit; negative: better."""
     low: float
@@ -154,10 +157,18 @@ class _Window:
         found: WatchedByName = {}
         for at, cubes in _cubes(of, group).items():
             states = guard.states(cubes, self.judged, "A/B")
-            own = tuple(one for state in states if (one := _watched(state, self.days)) is not None)
+            own = tuple(one for state in states if (one := self._judge(state)) is not None)
             if own and names[at] and not names[at].startswith("?"):
                 found[names[at]] = own
         return found
+
+    def _judge(self, one: Guarded) -> Watched | None:
+        if one.harm is None or one.harm_low is None or one.harm_high is None:
+            return None
+        state = guardrail_state(guard.guardrail(one), None, is_final=False, level=self.judged.level, tests=1)
+        return Watched(
+            str(one.row.measure), one.limit, state, one.harm, one.harm_low, one.harm_high, self.days
+        )
 
 
 def _broken(measure: Measure, known: WatchedByName, index: Mapping[str, int]) -> Ints:
@@ -189,11 +200,3 @@ def _cubes(some: dict[str, Counts], group: Ints) -> dict[int, dict[str, Cube]]:
             if cube is not None:
                 found.setdefault(int(of[part[0]]), {})[name] = cube
     return dict(sorted(found.items()))
-
-
-def _watched(state: Guarded, days: int) -> Watched | None:
-    if state.harm is None or state.harm_low is None or state.harm_high is None:
-        return None
-    return Watched(
-        str(state.row.measure), state.limit, state.state, state.harm, state.harm_low, state.harm_high, days
-    )

@@ -15,7 +15,9 @@ from uncork.experiment.commands.common import Progress, add_reading, instant, re
 from uncork.experiment.commands.design import connection_settings
 from uncork.experiment.policyfile import KEY, UNITS
 from uncork.learn import evidence, prior, resultfile, twin
-from uncork.learn.saved_options import add_saved, complete, save
+from uncork.learn.entries import REGION, level_of
+from uncork.learn.regions import Regions, load_regions
+from uncork.learn.saved_options import add_saved, save
 from uncork.learn.settings import CLASSES, Settings
 from uncork.learn.store import Store
 from uncork.learn.tablefile import date
@@ -88,10 +90,9 @@ def add_options(one: argparse.ArgumentParser) -> None:
 def propose(
     options: argparse.Namespace, store: Store, now: datetime, show: Callable[[str], object] = lambda _: None
 ) -> tuple[int, str]:
-    """Adds a version, and saves its options. The result is its number and what it changes; `show` gets the
-    latter before anything is written.
+    """Adds a version by completed options, and saves them. The result is its number and what it changes;
+    `show` gets the latter before anything is written.
     """
-    options = complete(options, store.root)
     if store.is_stopped():
         raise InputError(str(store.stop_file), "the kill switch is on", "remove the file, and plan again")
     current = store.current()
@@ -187,6 +188,8 @@ def settings_of(options: argparse.Namespace, as_of: int, key: str, today: int | 
         options.treated: connection_settings(options.treated_settings, "--treated-settings"),
     }
     confirm = share(options.confirm, "--confirm")
+    if options.networks and confirm < 1:
+        raise InputError("--networks", "a switchback confirms ASes, not regions", "leave out --confirm")
     return Settings(
         experiment=options.experiment,
         control=options.control,
@@ -214,9 +217,23 @@ def settings_of(options: argparse.Namespace, as_of: int, key: str, today: int | 
         ttl=options.ttl,
         rules=_rules(options.rules),
         prior=prior.load_prior(Path(options.prior), _controllers(options, arms)) if options.prior else {},
+        regions=_regions(options.networks) if options.networks else {},
         # Without a switchback nothing depends on the day: the same records give the same version on any day.
         today=today if confirm < 1 else None,
     )
+
+
+def _regions(file: Path) -> Regions:
+    """Names of client networks. Each is an entry, so none reads like an entry of another kind."""
+    found = load_regions(file)
+    for name in sorted(set(found.values())):
+        if level_of(name) != REGION or name[0] == "?":
+            raise InputError(
+                f"--networks {file}",
+                f"{name!r} reads like another entry of the policy",
+                "write a name such as Lima, not a network, an AS or the code of a country",
+            )
+    return found
 
 
 def _rules(name: str) -> str:

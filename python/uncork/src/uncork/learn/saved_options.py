@@ -106,13 +106,12 @@ def _is_like(value: object, default: Value) -> bool:
     return type(value) is type(default)
 
 
-def described(options: argparse.Namespace, directory: Path) -> str:
-    """The options that were not given and are those of the last plan, as one would write them."""
-    saved = {} if options.forget_options else load(directory)
+def described(options: argparse.Namespace, completed: argparse.Namespace) -> str:
+    """The options that were not given and are not the defaults, as one would write them."""
     return " ".join(
         f"{flag(name)} {shlex.quote(str(one))}"
-        for name, value in saved.items()
-        if getattr(options, name) is None
+        for name, default in DEFAULTS.items()
+        if getattr(options, name) is None and (value := getattr(completed, name)) != default
         for one in (value if isinstance(value, list) else [value])
     )
 

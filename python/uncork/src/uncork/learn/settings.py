@@ -78,6 +78,10 @@ class Settings:
     """Whether who breaks a guardrail in some of these days counts no more for wider entries in any. Before,
     each of them was judged alone.
     """
+    likely: bool = True
+    """Whether an entry is not on either where the interval of one of `guardrails` lies beyond its limit, as
+    in `uncork experiment`. Before, only the probability that the limit is kept counted.
+    """
     window: int = 28
     """Days of evidence."""
     half_life: float = 14.0
@@ -100,6 +104,8 @@ class Settings:
     """The class of objects that decides for all connections; empty: each decides for its own."""
     prior: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """What a calibrated twin expects of ASes: lift of large objects (log scale) and standard deviation."""
+    regions: Mapping[str, str] = field(default_factory=dict)
+    """Names of client networks (`--networks`). A name takes the place of the AS."""
     today: int | None = None
     """The day on which the version is made and becomes active. Switchbacks use the coin of this day. While
     records arrive, `as_of` is tomorrow. None: the day is `as_of`.
@@ -151,6 +157,7 @@ class Settings:
             "tried_stay": False,
             "places": None,
             "off_in_all": False,
+            "likely": False,
         }
         values: dict[str, Any] = {**missing, **document}
         for name in ("sites", "guardrails", "recent"):

@@ -6,7 +6,7 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 import numpy as np
@@ -15,7 +15,7 @@ import pyarrow as pa
 from uncork.experiment.policyfile import Arm, PolicyPlan, ab_policy, bare
 from uncork.learn import networks
 from uncork.learn.decisions import ABSENT, Bools, Decisions, Ints, Texts, places
-from uncork.learn.entries import EVERYBODY, LEVELS, level_of
+from uncork.learn.entries import EVERYBODY, LEVELS, REGION, level_of
 from uncork.learn.settings import HOLDBACK, LARGE, LIMIT_TEXT, TABLE_RULE, Settings
 
 
@@ -29,19 +29,33 @@ def table(version: int, decisions: Decisions, settings: Settings) -> str:
     text.write(f"expires {instant(settings.as_of + settings.ttl)}\n")
     for section in decisions.sections:
         text.write(f"section {section}\n")
-        for at in _listed(decisions, np.flatnonzero(decisions.section == section), settings):
-            text.write(f"{decisions.key[at]} {decisions.arm[at]}\n")
+        own = np.flatnonzero(decisions.section == section)
+        for key, arm in _lines(decisions, own, settings):
+            text.write(f"{key} {arm}\n")
     text.write(f"sha256 {hashlib.sha256(text.getvalue().encode()).hexdigest()}\n")
     return text.getvalue()
 
 
-def _listed(decisions: Decisions, own: Ints, settings: Settings) -> Ints:
-    """Wide entries first, then networks by address."""
-    key, is_network = decisions.key[own], decisions.level[own] == "network"
-    wide = sorted(np.flatnonzero(~is_network).tolist(), key=lambda at: _wide_order(str(key[at])))
-    needed = np.flatnonzero(is_network & _is_needed(key, decisions.arm[own], decisions.parent[own], settings))
-    some = needed[networks.parse_all(pa.array(key[needed], pa.string())).order()]
-    return np.asarray(own[np.concatenate([np.array(wide, dtype=np.int64), some])])
+def _lines(decisions: Decisions, own: Ints, settings: Settings) -> Iterator[tuple[str, str]]:
+    """Wide entries first, then networks by address. A server does not know the names of regions: their
+    networks stand for them.
+    """
+    key, arm, level = decisions.key[own], decisions.arm[own], decisions.level[own]
+    is_network, is_region = level == "network", level == REGION
+    wide = np.flatnonzero(~is_network & ~is_region).tolist()
+    for at in sorted(wide, key=lambda at: _wide_order(str(key[at]))):
+        yield key[at], arm[at]
+    some = np.flatnonzero(is_network & _is_needed(key, arm, decisions.parent[own], settings))
+    names, arms = key[some], arm[some]
+    if is_region.any() and (arm[~is_network] != settings.control).any():
+        of_region = dict(zip(key[is_region].tolist(), arm[is_region].tolist(), strict=True))
+        seen = set(names.tolist())
+        more = [(one, of_region[name]) for one, name in settings.regions.items() if name in of_region]
+        more = [(one, its) for one, its in more if one not in seen]
+        names = np.append(names, np.array([one for one, _ in more], dtype=np.object_))
+        arms = np.append(arms, np.array([its for _, its in more], dtype=np.object_))
+    for at in networks.parse_all(pa.array(names, pa.string())).order().tolist():
+        yield names[at], arms[at]
 
 
 def _wide_order(key: str) -> tuple[bool, bool, int, str]:

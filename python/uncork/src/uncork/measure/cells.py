@@ -42,20 +42,14 @@ class Part:
     """What counts as one in the counts of a distribution."""
 
     def summed(self, by: tuple[str, ...]) -> "Part":
-        """The same by fewer keys. Weights are those of the units in the cells of these keys."""
+        """The same by fewer keys; not of weights, which depend on the other records in the cell."""
         is_bins = self.metric.kind == "distribution"
         groups = [*by, "arm", "bucket", *(["bin"] if is_bins else [])]
-        weight = weight_name(by) if weight_name(by) in self.table.column_names else "n"
-        sums = [weight] if is_bins else ["numerator", "denominator", "n"]
-        names = [*groups, *(["n"] if is_bins else sums)]
+        sums = ["n"] if is_bins else ["numerator", "denominator", "n"]
         table = self.table.group_by(groups).aggregate([(name, "sum") for name in sums])
+        names = [*groups, *sums]
         table = table.select([*groups, *(f"{name}_sum" for name in sums)]).rename_columns(names)
         return Part(self.metric, table, self.whole)
-
-
-def weight_name(by: tuple[str, ...]) -> str:
-    """The column with the sums of weights in the cells of these keys."""
-    return "_".join(["n_by", *by])
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ import pyarrow as pa
 import sqlglot
 
 from uncork.measure.bins import LN_GAMMA, bin_of
-from uncork.measure.cells import Part, Tables, assemble, weight_name
+from uncork.measure.cells import Part, Tables, assemble
 from uncork.measure.cubes import BUCKETS, WEIGHT, Reduced
 from uncork.measure.errors import InputError
 from uncork.measure.keys import key_column
@@ -29,6 +29,10 @@ from uncork.measure.schema import Columns, unbound
 
 Run = Callable[[ir.Table], pa.Table]
 """Runs a query; what comes back is small."""
+Keep = Callable[[ir.Table], ir.Table]
+"""Runs a query and keeps its result in the engine, as a table."""
+IMPOSSIBLE = -(2**30)
+"""The bin of a value that cannot be, in prepared records. There, null stands for a missing value."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,52 @@ class ReducePlan:
     """Of records of servers: ``response``, or ``connection`` with all its responses; never both."""
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """Records with what all queries read of them: keys, bins and sums. An engine that keeps them computes
+    these once instead of in each query.
+    """
+
+    table: ir.Table
+    columns: frozenset[str]
+    """Of the records."""
+
+    @staticmethod
+    def of(
+        records: ir.Table, plan: ReducePlan, keys: tuple[str, ...], metrics: tuple[str, ...], keep: Keep
+    ) -> "Prepared":
+        """For plans that differ from this one in their window, keys and metrics."""
+        queries = Queries.from_records(records, replace(plan, by=keys, metrics=metrics))
+        t, known = Columns(queries.table), frozenset(queries.table.columns)
+        names = (
+            plan.arm,
+            plan.bucket,
+            plan.unit,
+            "arm_experiment",
+            "service_scope",
+            "service_start_unix_ns",
+            "engine",
+        )
+        columns: dict[str, ir.Value] = {name: t[name] for name in names if name in known}
+        columns |= {"source": t["source"]}
+        columns |= {f"key {name}": key_column(name, known).value(t) for name in queries.plan.by}
+        for metric in queries.metrics:
+            columns |= _values(metric, t)
+        return Prepared(keep(queries.table.select(**columns)), known)
+
+
+def _values(metric: Metric, t: Columns) -> dict[str, ir.Value]:
+    """What prepared records have of a metric."""
+    if metric.kind == "ratio":
+        assert metric.per is not None, metric.name
+        return {f"of {metric.name}": metric.value(t), f"per {metric.name}": metric.per(t)}
+    x = metric.value(t)
+    known = bin_value(x, metric.bounds).fill_null(ibis.literal(IMPOSSIBLE, "int64"))
+    # for Spark, ibis takes NaN for null; here it is a value that cannot be
+    has_value = x.notnull() | x.isnan()
+    return {f"bin {metric.name}": ibis.cases((has_value, known), else_=ibis.null()).cast("int32")}
+
+
 def to_arrow(query: ir.Table) -> pa.Table:
     """Runs the query where its table is."""
     return query.to_pyarrow()
@@ -67,26 +117,28 @@ def reduce(records: ir.Table, plan: ReducePlan, run: Run = to_arrow) -> Reduced:
 
 
 def reduce_views(
-    records: ir.Table, plan: ReducePlan, views: Sequence[tuple[str, ...]], run: Run = to_arrow
+    records: ir.Table | Prepared, plan: ReducePlan, views: Sequence[tuple[str, ...]], run: Run = to_arrow
 ) -> dict[tuple[str, ...], Reduced]:
-    """The records by each of the views. A view with fewer keys than another is summed up from its counts."""
+    """The records by each of the views. What does not depend on the unit is summed up for a view with fewer
+    keys than another.
+    """
     queries = {view: Queries.from_records(records, replace(plan, by=view)) for view in dict.fromkeys(views)}
     widest = [view for view in queries if not any(set(view) < set(other) for other in queries)]
     sources = run(next(iter(queries.values())).sources())
     units = {view: run(of_view.units()) for view, of_view in queries.items()}
     arms = _arms(next(iter(units.values())), plan)
-    parts_of = {wide: [view for view in queries if set(view) < set(wide)] for wide in widest}
-    counted = {
-        wide: [
-            Part(m, run(queries[wide].metric(m, parts_of[wide])), queries[wide].whole(m))
-            for m in queries[wide].metrics
-        ]
-        for wide in widest
-    }
+
+    def counted(view: tuple[str, ...], metric: Metric) -> Part:
+        return Part(metric, run(queries[view].metric(metric)), queries[view].whole(metric))
+
+    of_widest = {wide: [counted(wide, metric) for metric in queries[wide].metrics] for wide in widest}
 
     def reduced(view: tuple[str, ...]) -> Reduced:
         wide = next(wide for wide in widest if set(view) <= set(wide))
-        parts = [part if view == wide else part.summed(view) for part in counted[wide]]
+        parts = of_widest[wide]
+        if view != wide:
+            # The weight of a unit's record depends on the unit's other records in the cell.
+            parts = [counted(view, one.metric) if one.whole == WEIGHT else one.summed(view) for one in parts]
         return assemble(Tables(parts, units[view], sources), queries[view].texts(), arms)
 
     return {view: reduced(view) for view in queries}
@@ -134,11 +186,14 @@ class Queries:
     plan: ReducePlan
     metrics: tuple[Metric, ...]
     columns: frozenset[str]
+    is_prepared: bool = False
 
     @staticmethod
-    def from_records(records: ir.Table, plan: ReducePlan) -> "Queries":
+    def from_records(records: ir.Table | Prepared, plan: ReducePlan) -> "Queries":
         """Checks the plan against the records' columns."""
-        columns = frozenset(records.columns)
+        is_prepared = isinstance(records, Prepared)
+        columns = records.columns if isinstance(records, Prepared) else frozenset(records.columns)
+        table = records.table if isinstance(records, Prepared) else records
         for role, name in (("arm", plan.arm), ("bucket", plan.bucket)):
             if name not in columns:
                 raise InputError(
@@ -146,7 +201,7 @@ class Queries:
                 )
         names = available(columns) if plan.metrics is None else plan.metrics
         metrics = tuple(_metric(name, columns) for name in names)
-        return Queries(in_scope(records, plan), plan, metrics, columns)
+        return Queries(in_scope(table, plan), plan, metrics, columns, is_prepared)
 
     def texts(self) -> dict[str, Callable[[object], str]]:
         """How the values of each key become text."""
@@ -159,15 +214,14 @@ class Queries:
     def _has_units(self) -> bool:
         return self.plan.per_unit and self.plan.unit in self.columns
 
-    def metric(self, metric: Metric, parts: Sequence[tuple[str, ...]] = ()) -> ir.Table:
+    def metric(self, metric: Metric) -> ir.Table:
         """Counts of one metric by the keys, arm and bucket: ``bin, n`` of a distribution, ``numerator,
         denominator, n`` of a ratio. Values that cannot be (negative, infinite, no number) have the bin null,
-        or are counted by ``n``. With units, ``n`` sums their weights, and there is a further sum for the
-        cells of each of ``parts``, which are some of the keys.
+        or are counted by ``n``. With units, ``n`` sums their weights.
         """
         rows = self._assigned()
         if metric.kind == "distribution" and self._has_units():
-            return self._clients(rows, metric, parts)
+            return self._clients(rows, metric)
         if metric.kind == "distribution":
             return self._distribution(rows, metric)
         return self._ratio(rows, metric)
@@ -188,8 +242,11 @@ class Queries:
         return rows.group_by("source").aggregate(rows=rows.count())
 
     def _keys(self, t: Columns) -> dict[str, ir.Value]:
+        arm, bucket = t[self.plan.arm].cast("string"), t[self.plan.bucket]
+        if self.is_prepared:
+            return {name: t.table[f"key {name}"] for name in self.plan.by} | {"arm": arm, "bucket": bucket}
         keys = {name: key_column(name, self.columns).value(t) for name in self.plan.by}
-        return keys | {"arm": t[self.plan.arm].cast("string"), "bucket": t[self.plan.bucket].cast("int64")}
+        return keys | {"arm": arm, "bucket": bucket.cast("int64")}
 
     def _assigned(self) -> ir.Table:
         """Records with an arm that is compared, and a bucket."""
@@ -202,18 +259,21 @@ class Queries:
         binned = self._binned(rows, metric, {})
         return binned.group_by(binned.columns).aggregate(n=binned.count())
 
-    def _clients(self, rows: ir.Table, metric: Metric, parts: Sequence[tuple[str, ...]]) -> ir.Table:
+    def _clients(self, rows: ir.Table, metric: Metric) -> ir.Table:
         """A distribution in which the records of a unit share its weight."""
         binned = self._binned(rows, metric, {"unit": rows[self.plan.unit]})
         groups = [name for name in binned.columns if name != "unit"]
-        names = {"n": self.plan.by} | {weight_name(part): part for part in parts}
-        weighed = binned.select(*groups, **{name: _weight(binned, by) for name, by in names.items()})
-        return weighed.group_by(groups).aggregate(**{name: weighed[name].sum() for name in names})
+        weighed = binned.select(*groups, n=_weight(binned, self.plan.by))
+        return weighed.group_by(groups).aggregate(n=weighed["n"].sum())
 
     def _binned(self, rows: ir.Table, metric: Metric, more: Mapping[str, ir.Value]) -> ir.Table:
         """The records with a value of the metric: their keys, arm, bucket, bin, and more."""
         t = Columns(rows)
         keys = {**self._keys(t), **more}
+        if self.is_prepared:
+            binned = rows.select(**keys, bin=rows[f"bin {metric.name}"])
+            binned = binned.filter(binned["bin"].notnull())
+            return binned.mutate(bin=binned["bin"].nullif(IMPOSSIBLE))
         values = rows.select(**keys, x=metric.value(t))
         # for Spark, ibis takes NaN for null; here it is a value that cannot be
         values = values.filter(values["x"].notnull() | values["x"].isnan())
@@ -222,7 +282,12 @@ class Queries:
     def _ratio(self, rows: ir.Table, metric: Metric) -> ir.Table:
         assert metric.per is not None, metric.name
         t = Columns(rows)
-        parts = rows.select(**self._keys(t), numerator=metric.value(t), denominator=metric.per(t))
+        sums = (
+            (rows[f"of {metric.name}"], rows[f"per {metric.name}"])
+            if self.is_prepared
+            else (metric.value(t), metric.per(t))
+        )
+        parts = rows.select(**self._keys(t), numerator=sums[0], denominator=sums[1])
         parts = parts.filter(parts["numerator"].notnull() & parts["denominator"].notnull())
         valid = (parts["numerator"] >= 0) & (parts["denominator"] >= 0)
         return parts.group_by([*self.plan.by, "arm", "bucket"]).aggregate(

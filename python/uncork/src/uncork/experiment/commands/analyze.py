@@ -251,17 +251,29 @@ def run_demo(arguments: argparse.Namespace, command: str) -> int:
 
 
 def analysed(records: Records, request: Request, command: str, progress: Progress) -> Outcome:
+    analysis, verdict = concluded(records, request, progress)
+    return Outcome(analysis, verdict, to_json(document(analysis, verdict, command)))
+
+
+def concluded(records: Records, request: Request, progress: Progress) -> tuple[Analysis, Verdict]:
+    """The analysis with its checks, and its verdict."""
     now = time.time_ns()
 
     def checks(plan: ReducePlan) -> tuple[Finding, ...]:
         return health.check(records.table, plan, records.run, now, records.unit_columns)
 
     analysis = run(
-        records.table, request, query=records.run, progress=progress, health=checks, rejected=records.rejected
+        records.table,
+        request,
+        query=records.run,
+        progress=progress,
+        health=checks,
+        rejected=records.rejected,
+        keep=records.keep,
     )
     verdict = decide(analysis, request.settings)
     progress.done()
-    return Outcome(analysis, verdict, to_json(document(analysis, verdict, command)))
+    return analysis, verdict
 
 
 def finish(outcome: Outcome, arguments: argparse.Namespace, command: str) -> int:

@@ -20,7 +20,7 @@ from uncork.measure.engines import duckdb
 from uncork.measure.errors import InputError, available
 from uncork.measure.keys import KEYS, key_column
 from uncork.measure.metrics import declare
-from uncork.measure.reduce import Run, to_arrow
+from uncork.measure.reduce import Keep, Run, to_arrow
 from uncork.measure.schema import Columns, typed
 from uncork.measure.sources import load, networks, read
 from uncork.measure.sources.reading import find_files
@@ -61,14 +61,16 @@ class Progress:
 
 @dataclass(frozen=True)
 class Records:
-    """A table of records and what runs its queries. `keep` holds temporary files."""
+    """A table of records and what runs its queries. `held` are temporary files."""
 
     table: ir.Table
     run: Run
     rejected: dict[str, int]
-    keep: object = None
+    held: object = None
     unit_columns: tuple[str, ...] = ()
     """The columns that make a unit, if they were named."""
+    keep: Keep | None = None
+    """Keeps the result of a query in the engine, if the engine can."""
 
 
 def add_output(parser: argparse.ArgumentParser, directory: str, files: str) -> None:
@@ -165,7 +167,7 @@ def read_records(arguments: argparse.Namespace, progress: Progress) -> Records:
     )
     declare(metric.metric() for metric in loaded.metrics)
     table = selected(loaded.table, arguments.where, arguments.exclude, to_arrow)
-    return Records(table, to_arrow, loaded.rejected, loaded, unit or ())
+    return Records(table, to_arrow, loaded.rejected, loaded, unit or (), duckdb.keep)
 
 
 def _elsewhere(arguments: argparse.Namespace, paths: Sequence[Path]) -> Records:

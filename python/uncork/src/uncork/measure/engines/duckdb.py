@@ -36,6 +36,8 @@ class Connection:
 
 
 DEFAULT = Settings()
+MAX_KEPT = 4_000_000
+"""Rows of a table that is kept: with 30 columns about 1 GB."""
 
 
 def _literal(path: Path) -> str:
@@ -57,6 +59,17 @@ def connect(settings: Settings = DEFAULT, keep: object = None) -> Connection:
     hide_progress(backend.con)
     backend.uncork_keep = (keep, private)
     return Connection(backend)
+
+
+def keep(query: ir.Table) -> ir.Table:
+    """The result of the query as a table of its engine; of many rows the query itself, as a table of them
+    does not fit into memory.
+    """
+    if query.count().to_pyarrow().as_py() > MAX_KEPT:
+        return query
+    backend: ibis.BaseBackend = query.get_backend()
+    # Not `query.cache`: it cannot drop its table with each version of sqlglot.
+    return backend.create_table(ibis.util.gen_name("kept"), query, temp=True)
 
 
 def hide_progress(connection: duckdb.DuckDBPyConnection) -> None:

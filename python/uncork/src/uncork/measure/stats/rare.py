@@ -237,7 +237,7 @@ def effective_units(den: Floats, units: float = math.inf) -> float:
 def _arm(num: Floats, den: Floats, nums: Sequence[Floats], units: float, is_rate: bool) -> ArmShare:
     share = float(num.sum() / den.sum())
     size = effective_units(den, units)
-    step = _step(nums, float(den.sum()), size)
+    step = _step(num, nums, float(den.sum()), size)
     filled = den > 0
     parts = (num - share * den)[filled] / den.sum()
     count = len(parts)
@@ -261,15 +261,20 @@ def _freedom(parts: Floats, num: Floats) -> float:
     return min(2 / surprise, 1e6) if count > 2 and surprise > 0 else max(count - 1.0, 1.0)
 
 
-def _step(nums: Sequence[Floats], total: float, size: float) -> float:
+def _step(num: Floats, nums: Sequence[Floats], total: float, size: float) -> float:
     """What one more unit with events can add to the share of an arm with `size` units.
 
     It is as heavy as the heaviest bucket of either arm. The fewer buckets have events, the less is known of
-    that: as many parts of it, and one part of a unit with events alone.
+    that: as many parts of it, and one part of a unit with events alone. An arm with many such buckets of its
+    own says the same by itself: a far higher share of the other arm does not make its units heavier.
     """
-    seen = sum(int(np.count_nonzero(num)) for num in nums)
-    heaviest = max(float(num.max(initial=0.0)) for num in nums) / total
-    return min((seen * heaviest + 1 / size) / (seen + 1), 1 / size)
+
+    def by(some: Sequence[Floats]) -> float:
+        seen = sum(int(np.count_nonzero(one)) for one in some)
+        heaviest = max(float(one.max(initial=0.0)) for one in some) / total
+        return (seen * heaviest + 1 / size) / (seen + 1)
+
+    return min(by(nums), by([num]), 1 / size)
 
 
 def _correlation(control: list[Floats], treated: list[Floats]) -> float:
