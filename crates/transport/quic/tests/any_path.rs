@@ -7,7 +7,7 @@ use std::time::Duration;
 use pair::{Pair, Spec, choice};
 use proptest::prelude::*;
 
-const ALL: [&str; 8] = [
+const ALL: [&str; 10] = [
     "reno",
     "reno:start=search",
     "reno:start=rapid",
