@@ -9,7 +9,7 @@ pub(crate) const LINUX: &str = "linux";
 pub(crate) const SEARCH: &str = "start=search";
 /// Option: the initial slow start is Rapid Start.
 pub(crate) const RAPID: &str = "start=rapid";
-/// Options of which only one can be chosen: each is a slow start.
+/// Options that exclude each other: each is a slow start.
 const STARTS: [&str; 3] = [LINUX, SEARCH, RAPID];
 
 /// The algorithms of this crate.

@@ -61,7 +61,6 @@ impl LossWindow {
 mod tests {
     use uncork_units::{Rate, TimeDelta};
 
-    use super::*;
     use crate::controller::{Controller, Settings};
     use crate::cubic::Cubic;
     use crate::inheritance::Inheritance;
@@ -92,7 +91,7 @@ mod tests {
         (silent_until.expect("it sends again"), host.cwnd() / segments(1))
     }
 
-    /// A connection whose window has grown to this many segments from 10.
+    /// A connection with a window that has grown to this many segments from 10.
     fn grown_to(window: u64) -> Settings {
         let rtt = TimeDelta::from_millis(100);
         let window = segments(window);
@@ -112,7 +111,7 @@ mod tests {
     /// Appendix A: the window ends at beta of what path and buffer hold, after a silence of at most 1 - beta of it.
     #[test]
     //= rapid-start 3.3-1 3.3-2 3.3.1-1 test
-    fn window_ends_at_beta_of_the_full_bdp_whatever_the_overshoot() {
+    fn window_ends_at_beta_of_the_full_bdp() {
         for sent in [150, 200, 300] {
             let (silence, window) = overflow(cubic(sent), sent as usize);
             assert!((69..=71).contains(&window), "{sent}: {window}");

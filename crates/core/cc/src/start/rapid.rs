@@ -67,7 +67,7 @@ impl SlowStart for RapidStart {
 mod tests {
     use super::*;
 
-    /// The growth by 1,000 bytes in a round whose ACKs so far had RTTs of these milliseconds.
+    /// The growth by 1,000 bytes in a round. Its ACKs so far had RTTs of these milliseconds.
     fn growth(start: &mut RapidStart, round: u64, min_ms: u64, rtts_ms: &[u64]) -> u64 {
         let ms = TimeDelta::from_millis;
         let rtt = |latest| RttSample { latest: ms(latest), smoothed: ms(latest), min: ms(min_ms) };
