@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""Compares initial windows on access networks, and writes the table into docs/evidence/start-windows.md.
+
+    crates/tools/cli/bench/start_windows.py target/release/uncork            # prints the tables
+    crates/tools/cli/bench/start_windows.py target/release/uncork --write    # also writes them
+
+Two runs of `uncork lab run` in virtual time: objects over the presets, and a download over a satellite with and without
+what an earlier connection measured.
+"""
+
+import argparse
+import csv
+import io
+import subprocess
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+PAGE = Path(__file__).resolve().parents[4] / "docs/evidence/start-windows.md"
+PRESETS = ["fibre", "cable", "dsl", "wifi", "3g", "slow-4g", "lte", "5g", "satellite-geo", "satellite-leo", "intercontinental"]
+SIZES = ["100kB", "500kB", "2MB"]
+WINDOWS = ["10p", "20p", "40p", "64p"]
+OBJECTS = """
+[run]
+seeds = 30
+end = "120s"
+
+[path]
+preset = "fibre"
+
+[flow.object]
+cc = "cubic"
+transfer = "100kB"
+
+[matrix]
+"path.preset" = {presets}
+"flow.object.transfer" = {sizes}
+"flow.object.initial_window" = {windows}
+"""
+SATELLITE = """
+[run]
+seeds = 10
+end = "120s"
+
+[path]
+rate = "250mbit"
+rtt = "600ms"
+buffer = "1bdp"
+
+[flow.download]
+cc = "cubic"
+transfer = "100MB"
+{resume}
+"""
+RESUME = 'resume = {{ window = "{window}", rtt = "600ms" }}'
+BDP = "18750kB"
+
+
+def run(uncork: Path, text: str) -> list[dict[str, str]]:
+    """The rows of the result's CSV."""
+    with tempfile.TemporaryDirectory() as scratch:
+        file = Path(scratch, "starts.toml")
+        file.write_text(text, encoding="utf-8")
+        command = [str(uncork), "lab", "run", str(file), "--format", "csv", "--quiet"]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return list(csv.DictReader(io.StringIO(done.stdout)))
+
+
+def cells(rows: Iterable[dict[str, str]]) -> dict[tuple[str, str, str], dict[str, float]]:
+    """Metrics by preset, size and window."""
+    found: dict[tuple[str, str, str], dict[str, float]] = {}
+    for row in rows:
+        key = (row["path.preset"], row["flow.object.transfer"], row["flow.object.initial_window"])
+        found.setdefault(key, {})[row["metric"]] = float(row["value"] or "nan")
+    return found
+
+
+def windows_table(uncork: Path) -> str:
+    values = cells(run(uncork, OBJECTS.format(presets=PRESETS, sizes=SIZES, windows=WINDOWS).replace("'", '"')))
+    lines = [
+        "| network | object | 10: p50, s | 20 | 40 | 64 | 10: p90, s | 20 | 40 | 64 | 10: resent, % | 20 | 40 | 64 |",
+        "|---|---|" + "--:|" * 12,
+    ]
+    for preset in PRESETS:
+        for size in SIZES:
+            base = values[preset, size, "10p"]
+            row = [preset, size]
+            for metric in ("completion_p50", "completion_p90"):
+                row.append(f"{base[metric]:.3f}")
+                row += [change(values[preset, size, window][metric], base[metric]) for window in WINDOWS[1:]]
+            row += [f"{values[preset, size, window]['retransmitted_mean']:.1f}" for window in WINDOWS]
+            lines.append("| " + " | ".join(row) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def change(value: float, base: float) -> str:
+    return f"{100 * (value / base - 1):+.0f} %".replace("-", "−")
+
+
+def resume_table(uncork: Path) -> str:
+    lines = ["| start | completion p50, s | resent, % |", "|---|--:|--:|"]
+    for name, resume in {"HyStart++": "", "resumed, 1 BDP measured": RESUME.format(window=BDP)}.items():
+        values = {row["metric"]: float(row["value"] or "nan") for row in run(uncork, SATELLITE.format(resume=resume))}
+        lines.append(f"| {name} | {values['completion_p50']:.2f} | {values['retransmitted_mean']:.1f} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("uncork", type=Path, help="the program")
+    parser.add_argument("--write", action="store_true", help="write the tables into the page")
+    arguments = parser.parse_args()
+    tables = {"windows": windows_table(arguments.uncork), "resume": resume_table(arguments.uncork)}
+    print("\n".join(tables.values()), end="")
+    if arguments.write:
+        text = PAGE.read_text(encoding="utf-8")
+        for name, table in tables.items():
+            begin = f"<!-- table: {name} -->\n"
+            before, _, rest = text.partition(begin)
+            _, end, after = rest.partition("<!-- end -->\n")
+            text = before + begin + table + end + after
+        PAGE.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
