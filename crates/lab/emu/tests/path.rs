@@ -96,14 +96,26 @@ fn rate_of_punctual(arrivals: &[f64], rate: f64) -> f64 {
     (last - first) as f64 * PACKET_BITS / (arrivals[last] - arrivals[first])
 }
 
+/// The median rate of ten parts. A sender that a busy machine does not run empties the path in some of them.
+fn usual_rate(arrivals: &[f64], rate: f64) -> f64 {
+    if arrivals.len() < 100 {
+        return 0.0;
+    }
+    let parts = arrivals.chunks_exact(arrivals.len() / 10);
+    let mut rates: Vec<f64> = parts.map(|part| rate_of_punctual(part, rate)).collect();
+    rates.sort_by(f64::total_cmp);
+    rates[rates.len() / 2]
+}
+
 #[test]
 fn punctual_packets_show_the_rate() {
     let late = |n: usize| if n % 7 == 3 { 0.0 } else { 0.02 };
-    let arrivals: Vec<f64> = (0..400).map(|n| n as f64 * 0.0012 + late(n)).collect();
-    assert!((rate_of_punctual(&arrivals, 10.1e6) / 10e6 - 1.0).abs() < 1e-9);
+    let idle = |n: usize| if n < 150 { 0.0 } else { 0.1 };
+    let arrivals: Vec<f64> = (0..400).map(|n| n as f64 * 0.0012 + late(n) + idle(n)).collect();
+    assert!((usual_rate(&arrivals, 10.1e6) / 10e6 - 1.0).abs() < 1e-9);
 }
 
-/// A machine that did not run the sender for 100 ms emptied the path, so there are ten attempts.
+/// A machine that is busy for most of a run empties the path in most parts, so there are ten attempts.
 #[test]
 fn rate_is_that_of_the_path() {
     for (rate, milliseconds) in [(1, 4_800), (10, 1_000), (100, 500)] {
@@ -112,7 +124,7 @@ fn rate_is_that_of_the_path() {
         let right = (0..10).any(|_| {
             let span = Duration::from_millis(milliseconds);
             let Some(arrivals) = arrivals(rate, span) else { return true };
-            worst = rate_of_punctual(&arrivals, bits) / bits - 1.0;
+            worst = usual_rate(&arrivals, bits) / bits - 1.0;
             worst.abs() < 0.005
         });
         assert!(right, "{rate} Mbit/s: {:.2} % off", 100.0 * worst);
