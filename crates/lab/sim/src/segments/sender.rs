@@ -27,8 +27,6 @@ const MAX_ACK_DELAY: TimeDelta = TimeDelta::from_millis(200);
 #[derive(Debug)]
 pub(crate) struct Sender<C> {
     controller: C,
-    /// The rate of the initial window, until something is acknowledged.
-    first_flight: Option<Rate>,
     control: Control,
     pacer: Pacer,
     board: Scoreboard,
@@ -50,6 +48,8 @@ pub(crate) struct Sender<C> {
     card_idle_from: Time,
     /// Whether bursts leave as one packet.
     offload: bool,
+    /// Whether the initial window is paced, until something is acknowledged.
+    paces_start: bool,
     /// When a segment last left.
     last_sent: Time,
     /// Start of the current busy period, not yet included in `counters`.
@@ -135,10 +135,8 @@ impl<C: Controller> Sender<C> {
             .with_segmentation_offload(offload != Offload::None)
             .with_scalable_marks(scalable_marks);
         let controller = cc.build(&settings);
-        let first_flight = initial_window.map(|_| Rate::of(window, handshake_rtt.divided_by(2)));
         let mut sender = Self {
             control: controller.control(),
-            first_flight,
             controller,
             pacer: if settings.segmentation_offload {
                 Pacer::catching_up()
@@ -158,6 +156,7 @@ impl<C: Controller> Sender<C> {
             pace_at: Time::NEVER,
             card_idle_from: Time::ZERO,
             offload: settings.segmentation_offload,
+            paces_start: initial_window.is_some(),
             last_sent: now,
             busy_since: now,
             counters: Counters::default(),
@@ -171,7 +170,8 @@ impl<C: Controller> Sender<C> {
     #[inline]
     fn refresh_control(&mut self) {
         self.control = self.controller.control();
-        if let (Some(rate), None) = (self.first_flight, self.control.pacing_rate) {
+        if self.paces_start && self.control.pacing_rate.is_none() {
+            let rate = Rate::of(self.control.cwnd, self.rtt.smoothed().divided_by(2));
             self.control = self.control.with_pacing(rate, 2 * u64::from(MSS_BYTES));
         }
     }
@@ -458,7 +458,7 @@ impl<C: Controller> Sender<C> {
         feedback.repaired_by_probe = news.repaired_by_probe;
         feedback.ce_packets = news.ce_packets;
         self.controller.on_feedback(now, &feedback);
-        self.first_flight = None;
+        self.paces_start = false;
         self.refresh_control();
     }
 
