@@ -52,7 +52,7 @@ fn flow(entry: &Entry, paths: &[PathPlan], context: &Context<'_>) -> Result<Clas
         spread: section.read("spread", Node::parse)?,
         rtt: section.read("rtt", |node| node.within(PathSpec::RTTS))?,
         ecn: ecn(section)?,
-        initial_window: section.read("initial_window", initial_window)?,
+        initial_window: section.read("initial_window", Node::parse::<InitialWindow>)?,
         resume: section.read("resume", |node| resume(section, node))?,
         receive_window: section
             .read("receive_window", receive_window)?
@@ -155,13 +155,6 @@ fn migrations(node: &Node) -> Result<Vec<Step<Migration>>> {
         return Err(ScenarioError::new(&node.place, message).help(help));
     }
     Ok(migrations)
-}
-
-fn initial_window(node: &Node) -> Result<InitialWindow> {
-    node.text()?.parse().map_err(|error| {
-        ScenarioError::new(&node.place, format!("initial window: {error}"))
-            .help("write packets or bytes, such as \"32p\"")
-    })
 }
 
 /// What an earlier connection measured of the path (RFC 9959).
