@@ -8,6 +8,7 @@ import pytest
 from learning import KEY, check, decision
 from uncork.learn import demo
 from uncork.learn.cli import main as learn
+from uncork.learn.regions import names_of
 from uncork.learn.store import Store
 
 NAMES = "198.18.0.0/20,Lima\n203.0.113.0/24,Lima\n203.0.113.128/25,Essen\n198.18.16.0/20,Essen\n"
@@ -63,6 +64,11 @@ def test_explain_and_pin_know_the_name(store: Store, capsys: pytest.CaptureFixtu
     assert store.overrides().pins == {"Essen": "bbr"}
     assert learn(["pin", str(store.root), "Trier", "bbr"]) == 2
     assert "a name of --networks" in capsys.readouterr().err
+
+
+def test_a_name_may_have_quotes() -> None:
+    regions = {"203.0.113.0/24": 'the "north"'}
+    assert names_of(["203.0.113.7", "198.51.100.1"], regions) == ['the "north"', ""]
 
 
 @pytest.mark.parametrize("name", ["PE", "AS64500", "10.0.0.0/8", "*"])

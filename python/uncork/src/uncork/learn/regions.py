@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from ipaddress import ip_network
 from pathlib import Path
 
 from uncork.measure.sources import networks
@@ -18,6 +19,5 @@ def load_regions(file: Path) -> Regions:
 
 def names_of(clients: Iterable[str], regions: Regions) -> list[str]:
     """The name of each address or network; empty if it has none."""
-    lines = [f'{network},"{name}"' for network, name in regions.items()]
-    known = networks.parse(lines, "regions") if lines else networks.Networks({})
+    known = networks.Networks({ip_network(network): name for network, name in regions.items()})
     return [known.name(client) or "" for client in clients]
