@@ -14,8 +14,7 @@ const RISE: Ratio = Ratio::new(1, 10);
 /// by a quarter of that in HyStart++'s Conservative Slow Start, which may end it. After a loss or a mark the window
 /// converges to what the path delivers (`loss_window/convergence.rs`).
 ///
-/// HyStart++ is an option of the draft (§3.2). It halves what is resent where a buffer holds several BDP; without it
-/// downloads with 30 ms of jitter are up to 5 % shorter (docs/evidence/slow-start.md).
+/// HyStart++ is an option of the draft (§3.2): it ends the start before a buffer of several BDP overflows.
 ///
 /// The draft's pacing of the first flight over a full RTT (§3.1) is the host's. A host that sends the initial window
 /// as a burst sees the burst's own queue, and the window doubles.
