@@ -7,14 +7,13 @@
 Each row is `uncork compare` over one path: ten seeds, no random loss.
 """
 
-import argparse
 import csv
 import io
 import subprocess
 from pathlib import Path
 
-PAGE = Path(__file__).resolve().parents[4] / "docs/evidence/slow-start.md"
-BEGIN, END = "<!-- table: methods -->\n", "<!-- end -->\n"
+import evidence_tables
+
 METHODS = {
     "cubic": "HyStart++",
     "cubic:linux": "HyStart of Linux",
@@ -66,18 +65,5 @@ def table(uncork: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("uncork", type=Path, help="the program")
-    parser.add_argument("--write", action="store_true", help="write the table into the page")
-    arguments = parser.parse_args()
-    text = table(arguments.uncork)
-    print(text, end="")
-    if arguments.write:
-        before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-        _, _, after = rest.partition(END)
-        PAGE.write_text(before + BEGIN + text + END + after, encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    evidence_tables.main(__doc__, "slow-start.md", {"methods": table})

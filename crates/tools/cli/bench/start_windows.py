@@ -8,7 +8,6 @@ Two runs of `uncork lab run` in virtual time: objects over the presets, and a do
 what an earlier connection measured.
 """
 
-import argparse
 import csv
 import io
 import subprocess
@@ -16,7 +15,8 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-PAGE = Path(__file__).resolve().parents[4] / "docs/evidence/start-windows.md"
+import evidence_tables
+
 PRESETS = ["fibre", "cable", "dsl", "wifi", "3g", "slow-4g", "lte", "5g", "satellite-geo", "satellite-leo", "intercontinental"]
 SIZES = ["100kB", "500kB", "2MB"]
 WINDOWS = ["10p", "20p", "40p", "64p"]
@@ -105,22 +105,5 @@ def resume_table(uncork: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("uncork", type=Path, help="the program")
-    parser.add_argument("--write", action="store_true", help="write the tables into the page")
-    arguments = parser.parse_args()
-    tables = {"windows": windows_table(arguments.uncork), "resume": resume_table(arguments.uncork)}
-    print("\n".join(tables.values()), end="")
-    if arguments.write:
-        text = PAGE.read_text(encoding="utf-8")
-        for name, table in tables.items():
-            begin = f"<!-- table: {name} -->\n"
-            before, _, rest = text.partition(begin)
-            _, end, after = rest.partition("<!-- end -->\n")
-            text = before + begin + table + end + after
-        PAGE.write_text(text, encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    evidence_tables.main(__doc__, "start-windows.md", {"windows": windows_table, "resume": resume_table})
