@@ -12,6 +12,7 @@ use crate::cubic::{Cubic, LinuxCubic};
 use crate::event::{AppState, Feedback, Lost, PathEvent, RttSample, SentPacket, Timeout, Token};
 use crate::inheritance::Inheritance;
 use crate::newreno::NewReno;
+use crate::prague::Prague;
 use crate::spec::{Algorithm, CcSpec, LINUX, RAPID, SEARCH};
 use crate::start::{RapidStart, Search};
 
@@ -37,6 +38,8 @@ pub enum AnyController {
     Bbr1(Bbr1),
     /// BBR version 3, or 2.
     Bbr3(Bbr3),
+    /// Prague.
+    Prague(Prague),
 }
 
 impl CcSpec {
@@ -68,6 +71,7 @@ impl CcSpec {
                     .with_loss_floor(self.has("loss_floor"));
                 AnyController::Bbr3(bbr)
             }
+            Algorithm::Prague => AnyController::Prague(Prague::new(settings)),
         }
     }
 }
@@ -85,6 +89,7 @@ impl AnyController {
             Self::LinuxCubic(cubic) => cubic.bequeath(rtt),
             Self::Bbr1(bbr) => bbr.bequeath(),
             Self::Bbr3(bbr) => bbr.bequeath(),
+            Self::Prague(prague) => prague.bequeath(rtt),
         }
     }
 }
@@ -172,6 +177,10 @@ macro_rules! dispatch {
                 dispatch!(self, $variants, it => it.ack_frequency())
             }
 
+            fn found_classic_queue(&self) -> bool {
+                dispatch!(self, $variants, it => it.found_classic_queue())
+            }
+
             fn snapshot(&self) -> Snapshot {
                 dispatch!(self, $variants, it => it.snapshot())
             }
@@ -191,7 +200,7 @@ macro_rules! dispatch {
 dispatch!(
     AnyController,
     [],
-    [Reno, SearchReno, RapidReno, Cubic, SearchCubic, RapidCubic, LinuxCubic, Bbr1, Bbr3]
+    [Reno, SearchReno, RapidReno, Cubic, SearchCubic, RapidCubic, LinuxCubic, Bbr1, Bbr3, Prague]
 );
 dispatch!(Either<A, B>, [A, B], [A, B]);
 

@@ -304,6 +304,12 @@ pub trait Controller {
         None
     }
 
+    /// Whether marks have come from a queue that is not for L4S, and count as losses for the rest of the connection. A
+    /// host that sends ECT(1) then changes to ECT(0) (RFC 9331 §4.3).
+    fn found_classic_queue(&self) -> bool {
+        false
+    }
+
     /// The controller's state, for logs, plots and tests.
     fn snapshot(&self) -> Snapshot;
 

@@ -42,7 +42,7 @@ impl InLinux {
         if let Some(name) = MAINLINE.iter().find(is) {
             return Some(Self::Mainline(name));
         }
-        let own = Algorithm::ALL.map(|algorithm| (algorithm, Self::registered(algorithm)));
+        let own = Algorithm::IN_KERNEL.map(|algorithm| (algorithm, Self::registered(algorithm)));
         if let Some((_, name)) = own.iter().find(|(_, name)| is(&name)) {
             return Some(Self::Uncork(name));
         }
@@ -53,14 +53,15 @@ impl InLinux {
         })
     }
 
-    /// The name by which `uncork kernel load` registers an algorithm.
-    pub const fn registered(algorithm: Algorithm) -> &'static str {
+    /// The name by which `uncork kernel load` registers an algorithm of [`Algorithm::IN_KERNEL`].
+    const fn registered(algorithm: Algorithm) -> &'static str {
         match algorithm {
             Algorithm::Reno => "uncork_reno",
             Algorithm::Cubic => "uncork_cubic",
             Algorithm::Bbr1 => "uncork_bbr1",
             Algorithm::Bbr2 => "uncork_bbr2",
             Algorithm::Bbr3 => "uncork_bbr3",
+            Algorithm::Prague => "uncork_prague",
         }
     }
 

@@ -408,6 +408,19 @@ impl LossWindow {
         }
     }
 
+    /// Reduces the window to `cwnd` without a loss, so without a recovery. It ends slow start; a waiting hint is
+    /// dropped.
+    pub(crate) fn reduce_without_loss(&mut self, cwnd: u64) {
+        self.cwnd = cwnd;
+        self.ssthresh = cwnd;
+        self.rule = WindowRule::Growth;
+    }
+
+    /// Whether the window is on trial, or waits for it (Careful Resume).
+    pub(crate) fn is_on_trial(&self) -> bool {
+        matches!(self.rule, WindowRule::Trial(_) | WindowRule::Reconnaissance(..))
+    }
+
     /// Sets the window of congestion avoidance, in bytes.
     pub(crate) fn set_cwnd(&mut self, cwnd: u64) {
         self.cwnd = cwnd;
@@ -448,7 +461,7 @@ impl LossWindow {
         self.jump = Jumped::Never;
     }
 
-    fn is_repairing(&self) -> bool {
+    pub(crate) fn is_repairing(&self) -> bool {
         matches!(self.rule, WindowRule::Recovery(_) | WindowRule::Convergence(_))
     }
 

@@ -41,6 +41,8 @@ pub(crate) struct Host<C> {
     pub(crate) now: Time,
     /// The round-trip time of the next samples.
     pub(crate) rtt: TimeDelta,
+    /// The part of [`Self::rtt`] that is queueing: the smallest sample of the connection is smaller by it.
+    pub(crate) queue: TimeDelta,
     in_flight: VecDeque<Token>,
     /// Declared lost and not yet retransmitted.
     lost: VecDeque<Token>,
@@ -62,7 +64,14 @@ impl<C: Controller> Host<C> {
     /// A host over a path with an RTT of 100 ms.
     pub(crate) fn new(cc: C) -> Self {
         let rtt = TimeDelta::from_millis(100);
-        Self { cc, now: Time::ZERO, rtt, in_flight: VecDeque::new(), lost: VecDeque::new() }
+        Self {
+            cc,
+            now: Time::ZERO,
+            rtt,
+            queue: TimeDelta::ZERO,
+            in_flight: VecDeque::new(),
+            lost: VecDeque::new(),
+        }
     }
 
     /// The window in bytes.
@@ -109,7 +118,7 @@ impl<C: Controller> Host<C> {
         let acked: Vec<Token> = self.in_flight.drain(..report.acked).collect();
         self.lost.extend(&lost);
         let in_flight = segments(self.in_flight.len() as u64);
-        let rtt = RttSample { latest: self.rtt, smoothed: self.rtt, min: self.rtt };
+        let rtt = RttSample { latest: self.rtt, smoothed: self.rtt, min: self.rtt - self.queue };
         let acked: Vec<Acked> =
             acked.into_iter().map(|token| Acked { token, bytes: MSS }).collect();
         let feedback = Feedback {

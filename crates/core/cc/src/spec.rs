@@ -26,11 +26,17 @@ pub enum Algorithm {
     Bbr2,
     /// BBR version 3: draft-ietf-ccwg-bbr-06.
     Bbr3,
+    /// Prague, for L4S: draft-briscoe-iccrg-prague-congestion-control-04, RFC 9331.
+    Prague,
 }
 
 impl Algorithm {
     /// Every algorithm.
-    pub const ALL: [Self; 5] = [Self::Reno, Self::Cubic, Self::Bbr1, Self::Bbr2, Self::Bbr3];
+    pub const ALL: [Self; 6] =
+        [Self::Reno, Self::Cubic, Self::Bbr1, Self::Bbr2, Self::Bbr3, Self::Prague];
+
+    /// Those that `uncork kernel load` has.
+    pub const IN_KERNEL: [Self; 5] = [Self::Reno, Self::Cubic, Self::Bbr1, Self::Bbr2, Self::Bbr3];
 
     /// The name used in a spec.
     pub const fn name(self) -> &'static str {
@@ -40,6 +46,7 @@ impl Algorithm {
             Self::Bbr1 => "bbr1",
             Self::Bbr2 => "bbr2",
             Self::Bbr3 => "bbr3",
+            Self::Prague => "prague",
         }
     }
 
@@ -55,7 +62,7 @@ impl Algorithm {
             Self::Reno => &[SEARCH, RAPID],
             Self::Cubic => &[LINUX, SEARCH, RAPID],
             Self::Bbr3 => &["strict_draft", "loss_floor", "rtt_fair"],
-            Self::Bbr1 | Self::Bbr2 => &[],
+            Self::Bbr1 | Self::Bbr2 | Self::Prague => &[],
         }
     }
 }
@@ -170,7 +177,7 @@ impl fmt::Display for SpecError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::UnknownAlgorithm => {
-                f.write_str("unknown controller; expected reno, cubic, bbr1, bbr2 or bbr3")
+                f.write_str("unknown controller; expected reno, cubic, bbr1, bbr2, bbr3 or prague")
             }
             Self::UnknownOption(algorithm) => {
                 f.write_str("unknown option; ")?;
@@ -208,7 +215,8 @@ impl CcSpec {
             "bbr" => Some(Self::new(Algorithm::Bbr1)),
             _ => {
                 let name = name.strip_prefix("uncork_")?;
-                let own = Algorithm::ALL.into_iter().find(|algorithm| algorithm.name() == name);
+                let own =
+                    Algorithm::IN_KERNEL.into_iter().find(|algorithm| algorithm.name() == name);
                 own.map(Self::new)
             }
         }

@@ -31,6 +31,7 @@ impl Recorder {
             seed: settings.seed,
             now: settings.now.as_nanos(),
             clock_granularity: settings.clock_granularity.as_nanos(),
+            scalable_marks: settings.scalable_marks,
             out: last.clone(),
         };
         let trace = serde_json::to_string(&header).expect("a header is JSON") + "\n";

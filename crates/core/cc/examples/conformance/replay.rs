@@ -61,7 +61,8 @@ impl Player {
         let settings = Settings::new(header.mss, header.seed, Time::from_nanos(header.now))
             .with_initial_window(header.initial_window)
             .with_clock_granularity(TimeDelta::from_nanos(header.clock_granularity))
-            .with_paced(header.paced);
+            .with_paced(header.paced)
+            .with_scalable_marks(header.scalable_marks);
         let cc = spec.build(&settings);
         Ok(Self { cc, packets: Vec::new(), declared_lost: BTreeSet::new() })
     }

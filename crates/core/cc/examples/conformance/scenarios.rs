@@ -59,7 +59,9 @@ impl Scenario {
     pub(crate) fn record(&self, algorithm: Algorithm) -> String {
         let spec = CcSpec::new(algorithm);
         let settings = Settings::new(MSS, 1, Time::ZERO)
-            .with_clock_granularity(TimeDelta::from_millis(self.tick_ms));
+            .with_clock_granularity(TimeDelta::from_millis(self.tick_ms))
+            // Without, Prague is CUBIC.
+            .with_scalable_marks(algorithm == Algorithm::Prague);
         let mut cc = Recorder::new(spec, self.name, &settings);
         if self.name == "resume" {
             let saved_rtt = TimeDelta::from_millis(40);

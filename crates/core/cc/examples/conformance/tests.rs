@@ -21,10 +21,10 @@ fn committed_traces_are_what_write_generates() {
 }
 
 #[test]
-fn committed_traces_stay_below_two_megabytes() {
+fn committed_traces_stay_below_two_and_a_half_megabytes() {
     let files = trace_files(&committed()).expect("traces");
     let bytes: u64 = files.iter().map(|path| path.metadata().expect("a file").len()).sum();
-    assert!(bytes <= 2_000_000, "{bytes}");
+    assert!(bytes <= 2_500_000, "{bytes}");
 }
 
 #[test]

@@ -28,6 +28,9 @@ pub(crate) struct Header {
     /// Absent if the clock is exact.
     #[serde(default, skip_serializing_if = "is_exact")]
     pub(crate) clock_granularity: u64,
+    /// Absent if the host does not send ECT(1).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) scalable_marks: bool,
     pub(crate) out: Decisions,
 }
 

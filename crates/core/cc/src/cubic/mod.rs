@@ -22,7 +22,7 @@ const BETA: Ratio = Ratio::new(7, 10);
 /// CUBIC: RFC 9438, with HyStart++ or another method in the initial slow start.
 #[derive(Clone, Debug)]
 pub struct Cubic<S = HyStart> {
-    window: LossWindow,
+    pub(crate) window: LossWindow,
     phase: CubicPhase<S>,
     /// The epoch before the latest congestion event.
     undo: Epoch,
@@ -78,6 +78,29 @@ impl<S: SlowStart> Cubic<S> {
         match self.phase {
             CubicPhase::SlowStart(_) => Curve::plateau(now, self.window.cwnd()).epoch(),
             CubicPhase::Avoidance(curve) => curve.epoch(),
+        }
+    }
+
+    /// Continues with congestion avoidance from the current window, which no loss has set.
+    pub(crate) fn restart_curve(&mut self, now: Time) {
+        self.avoid(Curve::plateau(now, self.window.cwnd()));
+    }
+
+    /// What follows from a feedback that the window has processed.
+    #[inline]
+    pub(crate) fn react(&mut self, now: Time, reaction: LossReaction, feedback: &Feedback<'_>) {
+        if let Some(rtt) = feedback.rtt {
+            self.rtt_us = micros(rtt.smoothed);
+        }
+        match (reaction, &mut self.phase) {
+            (LossReaction::Congestion(event), _) => self.on_congestion(now, event, feedback),
+            (LossReaction::Grow(acked), _) => self.grow(now, acked, feedback.rtt),
+            (LossReaction::Recovered, CubicPhase::Avoidance(curve)) => {
+                curve.begin(now, self.window.cwnd(), self.window.mss());
+            }
+            (LossReaction::Converged, _) => self.begin_after_convergence(now),
+            (LossReaction::Underused, CubicPhase::Avoidance(curve)) => curve.skip(now),
+            (LossReaction::Recovered | LossReaction::Underused | LossReaction::Hold, _) => {}
         }
     }
 
@@ -161,19 +184,8 @@ impl<S: SlowStart> Controller for Cubic<S> {
     }
 
     fn on_feedback(&mut self, now: Time, feedback: &Feedback<'_>) {
-        if let Some(rtt) = feedback.rtt {
-            self.rtt_us = micros(rtt.smoothed);
-        }
-        match (self.window.on_feedback(now, feedback), &mut self.phase) {
-            (LossReaction::Congestion(event), _) => self.on_congestion(now, event, feedback),
-            (LossReaction::Grow(acked), _) => self.grow(now, acked, feedback.rtt),
-            (LossReaction::Recovered, CubicPhase::Avoidance(curve)) => {
-                curve.begin(now, self.window.cwnd(), self.window.mss());
-            }
-            (LossReaction::Converged, _) => self.begin_after_convergence(now),
-            (LossReaction::Underused, CubicPhase::Avoidance(curve)) => curve.skip(now),
-            (LossReaction::Recovered | LossReaction::Underused | LossReaction::Hold, _) => {}
-        }
+        let reaction = self.window.on_feedback(now, feedback);
+        self.react(now, reaction, feedback);
     }
 
     //= rfc9438 4.9.2-3

@@ -82,7 +82,7 @@ const BBR1_FEEDBACK: &[&[Edge]] = &[
 ];
 const BBR1_SENT: &[&[Edge]] = &[&[(PROBE_RTT, PROBE_BW), (PROBE_RTT, STARTUP)]];
 
-/// RFC 5681 §3.1 and §3.2; RFC 9406 §4.2 for CSS, which returns to slow start if the RTT falls
+/// Of NewReno, CUBIC and Prague. RFC 5681 §3.1 and §3.2; RFC 9406 §4.2 for CSS, which returns to slow start if the RTT falls
 /// again.
 const LOSS_FEEDBACK: &[&[Edge]] = &[&[
     (SLOW_START, RECOVERY),
@@ -123,11 +123,14 @@ fn steps(algorithm: Algorithm, call: Call) -> &'static [&'static [Edge]] {
         (Algorithm::Bbr2 | Algorithm::Bbr3, Call::Sent) => BBR3_SENT,
         (Algorithm::Bbr1, Call::Feedback | Call::Retreating) => BBR1_FEEDBACK,
         (Algorithm::Bbr1, Call::Sent) => BBR1_SENT,
-        (Algorithm::Reno | Algorithm::Cubic, Call::Feedback) => LOSS_FEEDBACK,
-        (Algorithm::Reno | Algorithm::Cubic, Call::Retreating) => LOSS_RETREAT,
-        (Algorithm::Reno | Algorithm::Cubic, Call::Timeout) => LOSS_TIMEOUT,
-        (Algorithm::Reno | Algorithm::Cubic, Call::Spurious) => LOSS_SPURIOUS,
-        (Algorithm::Reno | Algorithm::Cubic, Call::Path(_)) => LOSS_PATH,
+        (Algorithm::Reno | Algorithm::Cubic | Algorithm::Prague, call) => match call {
+            Call::Feedback => LOSS_FEEDBACK,
+            Call::Retreating => LOSS_RETREAT,
+            Call::Timeout => LOSS_TIMEOUT,
+            Call::Spurious => LOSS_SPURIOUS,
+            Call::Path(_) => LOSS_PATH,
+            Call::Sent => &[],
+        },
         _ => &[],
     }
 }
@@ -135,7 +138,7 @@ fn steps(algorithm: Algorithm, call: Call) -> &'static [&'static [Edge]] {
 /// The state of a new connection.
 fn initial(algorithm: Algorithm) -> &'static str {
     match algorithm {
-        Algorithm::Reno | Algorithm::Cubic => SLOW_START,
+        Algorithm::Reno | Algorithm::Cubic | Algorithm::Prague => SLOW_START,
         _ => STARTUP,
     }
 }

@@ -53,7 +53,9 @@ pub(crate) struct Watched {
 impl Watched {
     /// A controller for a new connection.
     pub(crate) fn new(spec: CcSpec, settings: &Settings) -> Self {
-        let cc = spec.build(settings);
+        // Without marks of L4S, Prague is CUBIC.
+        let is_scalable = settings.scalable_marks || spec.algorithm() == Algorithm::Prague;
+        let cc = spec.build(&settings.with_scalable_marks(is_scalable));
         let last = cc.snapshot();
         let mss = u64::from(settings.mss.max(1));
         let digest = Digest(0xcbf2_9ce4_8422_2325);
@@ -68,7 +70,7 @@ impl Watched {
     }
 
     fn is_bbr(&self) -> bool {
-        !matches!(self.algorithm, Algorithm::Reno | Algorithm::Cubic)
+        matches!(self.algorithm, Algorithm::Bbr1 | Algorithm::Bbr2 | Algorithm::Bbr3)
     }
 
     /// The host can send: a packet fits the window and the pacer will release it at some point.
@@ -87,6 +89,9 @@ impl Watched {
             // BBRv1 uses the rate of a detected policer, which may be higher.
             let is_policed = self.algorithm == Algorithm::Bbr1;
             assert!(is_policed || snapshot.bw <= snapshot.max_bw, "{}", what());
+        } else if self.algorithm == Algorithm::Prague {
+            // It paces once it knows an RTT. Marks reduce the window below two packets, losses do not.
+            assert!(control.pacing_rate.is_none_or(|rate| !rate.is_zero()), "{}", what());
         } else {
             // An unvalidated window is not sent as a burst.
             let is_on_trust = snapshot.resume == Some(ResumePhase::Unvalidated);
