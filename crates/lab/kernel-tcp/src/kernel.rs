@@ -44,7 +44,9 @@ impl Controllers {
             (Self::Kernel, own @ (Algorithm::Reno | Algorithm::Cubic)) => {
                 Some(own.name().to_owned())
             }
-            (Self::Library, own) if cc.chosen().next().is_none() => {
+            (Self::Library, own)
+                if cc.chosen().next().is_none() && Algorithm::IN_KERNEL.contains(&own) =>
+            {
                 Some(format!("uncork_{}", own.name()))
             }
             _ => None,
@@ -61,7 +63,10 @@ impl Controllers {
                 (Self::Kernel, Some(name)) => format!("load it with `modprobe tcp_{name}`"),
                 (Self::Kernel, None) => "its own are reno, cubic and bbr1".to_owned(),
                 (Self::Library, Some(name)) => format!("load it with `uncork kernel load {name}`"),
-                (Self::Library, None) => "there it has no options".to_owned(),
+                (Self::Library, None) if cc.chosen().next().is_some() => {
+                    "there it has no options".to_owned()
+                }
+                (Self::Library, None) => "`uncork kernel load` does not have it".to_owned(),
             };
             let wanted = match self {
                 Self::Kernel => cc.to_string(),

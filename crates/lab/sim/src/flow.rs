@@ -91,7 +91,8 @@ pub(crate) struct Flow<'a, S: ControllerSpec> {
     pub(crate) index: u32,
     /// Packets and messages in flight in both directions.
     pub(crate) travelling: u32,
-    ecn: Ecn,
+    /// The ECN field of data. A controller may change it to ECT(0).
+    pub(crate) ecn: Ecn,
     finished: bool,
     /// Whether the client has received the SYN/ACK.
     pub(crate) connected: bool,

@@ -1,6 +1,6 @@
 //! Messages from clients to servers.
 
-use uncork_cc::ControllerSpec;
+use uncork_cc::{Controller, ControllerSpec};
 use uncork_path::{Ecn, Line, Offer, Packet};
 
 use crate::flow::{Server, Upstream};
@@ -38,6 +38,9 @@ impl<S: ControllerSpec> Simulation<'_, S> {
             (Upstream::Ack(ack), Server::Established(sender)) => {
                 if let Some(rtt) = sender.on_ack(self.now, &ack, &mut self.scratch) {
                     flow.rtts.record(rtt.as_nanos());
+                }
+                if flow.ecn == Ecn::Ect1 && sender.controller().found_classic_queue() {
+                    flow.ecn = Ecn::Ect0;
                 }
                 if sender.is_done() {
                     flow.rest();

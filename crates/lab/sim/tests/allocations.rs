@@ -23,7 +23,7 @@ fn allocations(cc: &str, flows: usize) -> (u64, u64) {
 
 #[test]
 fn no_allocation_per_packet_in_steady_state() {
-    for cc in ["reno", "cubic", "bbr1", "bbr2", "bbr3"] {
+    for cc in ["reno", "cubic", "bbr1", "bbr2", "bbr3", "prague"] {
         for flows in [1, 20] {
             let (allocations, packets) = allocations(cc, flows);
             println!("{flows} {cc}: {allocations} allocations for {packets} packets");

@@ -5,7 +5,7 @@ use common::{case, spec};
 use uncork_sim::{FlowSpec, RunSpec, Simulation, Workload, run};
 use uncork_units::{Rng, Time, TimeDelta};
 
-const CONTROLLERS: [&str; 5] = ["reno", "cubic", "bbr1", "bbr2", "bbr3"];
+const CONTROLLERS: [&str; 6] = ["reno", "cubic", "bbr1", "bbr2", "bbr3", "prague"];
 
 fn at(millis: u64) -> Time {
     Time::ZERO + TimeDelta::from_millis(millis)

@@ -155,7 +155,7 @@ pub(super) fn is_by_kernel(record: &FlowRecord) -> bool {
 fn is_bbr(controller: CcSpec) -> Option<bool> {
     Some(match controller.algorithm() {
         Algorithm::Bbr1 | Algorithm::Bbr2 | Algorithm::Bbr3 => true,
-        Algorithm::Reno | Algorithm::Cubic => false,
+        Algorithm::Reno | Algorithm::Cubic | Algorithm::Prague => false,
         _ => return None,
     })
 }

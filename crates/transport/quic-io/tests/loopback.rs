@@ -78,7 +78,7 @@ fn assert_complete(reports: &Receiver<Report>, bytes: u64) {
 
 #[test]
 fn a_hundred_megabytes_arrive_with_every_controller() {
-    for cc in ["reno", "cubic", "bbr1", "bbr2", "bbr3"] {
+    for cc in ["reno", "cubic", "bbr1", "bbr2", "bbr3", "prague"] {
         let ends = ends();
         let test = Test::new(&ends, &TestServer::new(&ends, cc), 1);
         assert_complete(&test.request(100_000_000, 1), 100_000_000);

@@ -10,7 +10,7 @@ use uncork_quic::{Choice, Observation};
 use uncork_units::Rate;
 
 const MINUTE: Duration = Duration::from_mins(1);
-const ALL: [&str; 5] = ["reno", "cubic", "bbr1", "bbr2", "bbr3"];
+const ALL: [&str; 6] = ["reno", "cubic", "bbr1", "bbr2", "bbr3", "prague"];
 
 /// Fetches `bytes`, then waits until nothing is in flight. Returns the time of the fetch.
 fn fetch(pair: &mut Pair, bytes: u64) -> Duration {

@@ -66,7 +66,7 @@ pub(crate) const SETTINGS: &[Key] = &[
     Key::with_default(
         "quic",
         r#"`"cubic"`"#,
-        r#"the controller of a QUIC connection: `reno`, `cubic`, `bbr1`, `bbr2`, `bbr3`, with options as in `"bbr3:loss_floor"`"#,
+        r#"the controller of a QUIC connection: `reno`, `cubic`, `bbr1`, `bbr2`, `bbr3`, `prague`, with options as in `"bbr3:loss_floor"`"#,
     ),
     Key::with_default(
         "tcp",

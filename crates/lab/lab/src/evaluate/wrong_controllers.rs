@@ -93,6 +93,10 @@ impl Controller for Replaced {
         control
     }
 
+    fn found_classic_queue(&self) -> bool {
+        self.inner.found_classic_queue()
+    }
+
     fn snapshot(&self) -> Snapshot {
         self.inner.snapshot()
     }

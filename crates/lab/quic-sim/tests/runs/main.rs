@@ -33,7 +33,7 @@ fn played(spec: &RunSpec) -> QuicRun {
 
 #[test]
 fn transfers_last_as_with_segments() {
-    for cc in ["reno", "cubic", "bbr1", "bbr2", "bbr3"] {
+    for cc in ["reno", "cubic", "bbr1", "bbr2", "bbr3", "prague"] {
         let flows = vec![flow(cc, Workload::Transfer(10_000_000))];
         let spec = RunSpec::over(path(20, 50), flows, 1, secs(30));
         let quic = &played(&spec).result.flows[0];

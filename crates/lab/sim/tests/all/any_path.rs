@@ -9,8 +9,8 @@ use uncork_path::{Buffer, LossPosition, LossSpec, PathSpec, PolicerSpec};
 use uncork_sim::{FlowSpec, RunResult, RunSpec, Workload, run};
 use uncork_units::{ByteCount, Rate, Time, TimeDelta};
 
-const CONTROLLERS: [&str; 7] =
-    ["reno", "cubic", "bbr1", "bbr2", "bbr3", "bbr3:strict_draft", "bbr3:rtt_fair"];
+const CONTROLLERS: [&str; 8] =
+    ["reno", "cubic", "bbr1", "bbr2", "bbr3", "prague", "bbr3:strict_draft", "bbr3:rtt_fair"];
 
 fn any_path() -> impl Strategy<Value = PathSpec> {
     let rate = (3_u32..36, 1_000_u64..2_000).prop_map(|(octave, more)| (more << octave) / 1_000);

@@ -6,7 +6,7 @@ use uncork_flow::FlowRecord;
 use uncork_sim::{FlowSpec, MSS_BYTES, PACKET_BYTES, Workload};
 use uncork_units::{Time, TimeDelta};
 
-const CONTROLLERS: [&str; 5] = ["reno", "cubic", "bbr1", "bbr2", "bbr3"];
+const CONTROLLERS: [&str; 6] = ["reno", "cubic", "bbr1", "bbr2", "bbr3", "prague"];
 
 fn transfer(case: &crate::common::Case, cc: &str, bytes: u64, seed: u64) -> FlowRecord {
     let flow = FlowSpec::new(spec(cc), Workload::Transfer(bytes));

@@ -71,7 +71,7 @@ pub(crate) struct CompareArgs {
     /// When flows that share the path start [default: in-turn for mixes with --duration, else random]
     #[arg(long, value_name = "WAY", help_heading = "Traffic")]
     start: Option<StartArg>,
-    /// reno, cubic, bbr1, bbr2, bbr3, one by one; or a mix that shares the path: bbr3+cubic.
+    /// reno, cubic, bbr1, bbr2, bbr3, prague, one by one; or a mix that shares the path: bbr3+cubic.
     /// Options follow a colon: cubic:linux, reno:start=search, reno:start=rapid, cubic:start=search, cubic:start=rapid, bbr3:loss_floor, bbr3:rtt_fair, bbr3:strict_draft
     #[arg(long, default_value = "cubic,bbr1,bbr3", value_delimiter = ',')]
     #[arg(allow_hyphen_values = true, help_heading = "Traffic")]

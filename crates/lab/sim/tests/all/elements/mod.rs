@@ -10,6 +10,7 @@ mod bursts;
 mod dual_queue;
 mod ecn;
 mod fair_queues;
+mod prague;
 mod reordering;
 mod routes;
 mod scene;
