@@ -151,6 +151,14 @@ def test_a_large_gain_that_is_known_badly_is_beyond_chance() -> None:
     assert not any(row.reason == "switched on" for row in found)
 
 
+@pytest.mark.parametrize(("errors", "is_shown"), [(1.0, False), (2.3, True)])
+def test_gains_of_many_networks_are_beyond_chance_together(errors: float, is_shown: bool) -> None:
+    """Half of the networks gain, half lose as much: no single one shows it, nor a mean over an AS."""
+    raw = {at: Estimate(errors * (0.06 if at % 2 else -0.06), 0.06) for at in range(len(SMALL.share))}
+    evidence = log_evidence_of_gain(shrink(hierarchy(SMALL.section), raw, ({}, {}, None)))
+    assert (evidence > np.log(20)) == is_shown
+
+
 def test_gains_are_seldom_found_where_there_are_none() -> None:
     """30 daily looks at growing evidence of all networks: 120 worlds without a gain, at most 1 of 20."""
     rng = np.random.default_rng(5)
