@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from learn_worlds import SETTINGS, World, world
-from uncork.learn.budget import AT_RISK
+from uncork.learn.budget import AT_RISK, TOO_RISKY
 from uncork.learn.decide import decide
 from uncork.learn.decisions import Decision, Decisions
 from uncork.learn.entries import PreviousArms, State, View
@@ -127,6 +127,21 @@ def test_an_entry_that_is_on_leaves_by_its_own_evidence_alone() -> None:
     # A person may want more on.
     pinned = decide([one], settings, Overrides(pins={"*": "bbr"}), before, 1.0)
     assert all(row.arm == "bbr" for row in pinned.networks)
+
+
+@pytest.mark.parametrize(
+    ("lift", "harmed", "reason"),
+    [
+        (0.04, 0.002, TOO_RISKY),
+        (0.04, 0.1, "stays on"),
+        (0.3, 1e-9, "stays on"),
+        (-0.1, 0.002, "switched off"),
+    ],
+)
+def test_an_entry_that_alone_exceeds_the_budget_leaves(lift: float, harmed: float, reason: str) -> None:
+    """It has 2.5 % of the traffic. One that is surely safe stays, though it has more than the budget."""
+    one = first(view(all_at(lift), error=0.3), had("bbr", 9), harmed=harmed)
+    assert one.reason == reason
 
 
 def test_a_network_not_seen_yet_gets_what_the_seen_ones_around_it_get() -> None:

@@ -13,11 +13,22 @@ from uncork.learn.decisions import Bools, Decisions, Floats
 from uncork.learn.settings import Settings
 
 AT_RISK = "deferred: budget of harm used"
+TOO_RISKY = "switched off, its risk alone exceeds the budget of harm"
 WAITS = "deferred: daily change budget used"
 MIN_GAIN = 1e-6
 """Of an entry that is expected to gain nothing."""
 BOUNDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05)
 """Shares of the traffic that a person may choose from."""
+
+
+def exceeds(share: Floats, p_safe: Floats, bound: float, sure: float) -> Bools:
+    """Which entries are a risk beyond `bound`, each as if it were on alone. Shapes: (entries,).
+
+    One that is as sure as it must be to come in is none: large networks would else go on and off.
+    """
+    p_harm = 1 - p_safe
+    reach = share * (p_harm + float(ndtri(sure)) * np.sqrt(p_harm * p_safe))
+    return np.asarray((reach > bound) & (p_safe < sure))
 
 
 def come_in(

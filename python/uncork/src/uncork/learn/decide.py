@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from uncork.learn.budget import AT_RISK, WAITS, come_in
+from uncork.learn.budget import AT_RISK, TOO_RISKY, WAITS, come_in, exceeds
 from uncork.learn.confirm import Blocks, Gate, Key, Systems, Trial, Trials, gates
 from uncork.learn.decisions import ABSENT, NAMES, Bools, Decisions, Floats, Ints, Texts
 from uncork.learn.entries import EVERYBODY, Entries, PreviousArms, View, entries_of, known_today
@@ -158,13 +158,15 @@ def _wish(
     is_worth = (now.lift >= math.log1p(settings.worth)) & (now.p_safe >= settings.sure)
     is_kept = (now.p_kept >= settings.doubt) & ~is_likely
     is_free = ~is_pinned & ~is_broken & ~is_frozen
+    bound = settings.harmed * float(now.share.sum())
+    may_stay = (now.p_gain >= settings.doubt) & ~exceeds(now.share, now.p_safe, bound, settings.sure)
     if view.is_mismatch:
         # Such lifts say nothing: who has it keeps it, unless a limit speaks against it.
         is_good, is_spared = is_kept & is_on, np.ones(len(now), dtype=np.bool_)
     else:
-        is_good = is_kept & np.where(is_on, now.p_gain >= settings.doubt, is_worth)
+        is_good = is_kept & np.where(is_on, may_stay, is_worth)
         may_be_on = is_free & is_good
-        is_spared = _spared(now, is_on, may_be_on, settings)
+        is_spared = _spared(now, is_on, may_be_on, bound, settings.sure)
         is_spared &= _as_seen(entries, now.share * may_be_on, now.share * (may_be_on & is_spared))
     wants_off = is_on & ~is_good
     wants_on = ~is_on & is_good & is_spared & is_beyond_chance
@@ -184,6 +186,7 @@ def _wish(
         (~wants, now.arm, "not sure enough"),
         (is_new, now.arm, "changed too recently"),
         (wants_on, treated, "switched on"),
+        (wants_off & is_kept & (now.p_gain >= settings.doubt), control, TOO_RISKY),
         (wants_off & is_kept, control, "switched off"),
         (wants_off, control, why_off),
     ]
@@ -192,18 +195,16 @@ def _wish(
     reason = _first(conditions, [one for _, _, one in rules])
     is_forced = is_pinned | (is_broken & (now.arm != control)) | (is_frozen & settings.tried_stay)
     is_wanted = is_free & ((is_on & ~wants_off) | wants_on)
-    may_stay = is_free & is_kept & (now.p_gain >= settings.doubt)
-    return _Wishes(now, arm, reason, is_forced, is_wanted, may_stay)
+    return _Wishes(now, arm, reason, is_forced, is_wanted, is_free & is_kept & may_stay)
 
 
-def _spared(now: Decisions, is_on: Bools, may_be_on: Bools, settings: Settings) -> Bools:
+def _spared(now: Decisions, is_on: Bools, may_be_on: Bools, bound: float, sure: float) -> Bools:
     """All entries but those of `may_be_on` that would come in beyond the budget of harm: first comes the
     entry that is expected to gain most for the risk. One that is on leaves by its own evidence alone, so its
     risk counts before all others.
     """
     stays = is_on & may_be_on
-    bound = settings.harmed * float(now.share.sum())
-    comes = come_in(now.share, now.lift, now.p_safe, stays, may_be_on & ~is_on, bound, settings.sure)
+    comes = come_in(now.share, now.lift, now.p_safe, stays, may_be_on & ~is_on, bound, sure)
     return np.asarray(comes | ~may_be_on | is_on)
 
 

@@ -140,7 +140,7 @@ def _would_change(one: Decision, settings: Settings) -> str:
     if one.arm == settings.treated:
         return (
             f"off if P(lift > 0), or that a limit is kept, falls below {settings.doubt:g}, "
-            "a guardrail breaks, or the table expires"
+            "a guardrail breaks, its risk alone exceeds the budget of harm, or the table expires"
         )
     safe = math.log1p(-settings.tolerated) + _quantile(settings.sure) * one.sd
     needed = max(safe, math.log1p(settings.worth))
