@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 from drawn_worlds import DEVELOPED_ON, FIRST_DAY, HELD_OUT, Kind, Records, World, draw
@@ -28,6 +29,7 @@ from uncork.learn.decisions import Decisions
 from uncork.learn.entries import PreviousArms, View
 from uncork.learn.guardrails import Guardrails
 from uncork.learn.lift import Lifts
+from uncork.learn.mixture import Belief, beliefs
 from uncork.learn.settings import Overrides, Settings
 
 Floats = NDArray[np.float64]
@@ -58,8 +60,11 @@ class Day:
     day: int
     gain: float
     reference: float
+    ruled: float
+    """Of the true prior by the rules of `learn`, day by day."""
     z: float
     """Standard deviation of (belief - truth) / error over networks."""
+    z_reference: float
     on: int
     left: int
     """Networks that were switched off although they gain."""
@@ -78,7 +83,7 @@ class Day:
 def play(world: World, rate: int, seed: int, days: Sequence[int] = DAYS) -> list[Day]:
     """All plans of a world."""
     drawn = draw(world, seed)
-    records, before, found = Records(drawn, rate, seed), PreviousArms({}), []
+    records, before, ruled, found = Records(drawn, rate, seed), PreviousArms({}), PreviousArms({}), []
     was_on, last = np.zeros(world.networks, dtype=np.bool_), 0
     for day in range(1, max(days) + 1):
         records.day(day - 1)
@@ -92,21 +97,34 @@ def play(world: World, rate: int, seed: int, days: Sequence[int] = DAYS) -> list
         allowance = min(settings.changed * (day - last), 1.0)
         decisions = decide([view], settings, Overrides(), before, allowance)
         before = PreviousArms.from_decisions(decisions)
-        networks = decisions.where(decisions.level == "network")
+        reference = _reference(world, day, settings, known)
+        with_prior = _by_rules(view, settings, ruled, allowance, reference)
+        ruled = PreviousArms.from_decisions(with_prior)
+        networks, by_rules = (one.where(one.level == "network") for one in (decisions, with_prior))
         truth = drawn.lift_of_week(day - 1)
-        reference = _reference(world, day, settings, known, drawn.share)
         found.append(
-            _day(world, rate, day, networks, truth, drawn.share, was_on, reference, known, day - last)
+            _day(
+                world, rate, day, networks, by_rules, truth, drawn.share, was_on, reference, known, day - last
+            )
         )
         was_on, last = networks.arm == "bbr", day
     return found
 
 
-def _reference(world: World, day: int, settings: Settings, known: Lifts, share: Floats) -> Bools:
-    """What the true prior switches on: afresh, so nothing holds it back but the bound of harm."""
+def _reference(world: World, day: int, settings: Settings, known: Lifts) -> Belief:
+    """What the true prior says of each network."""
     of = Reference(world, day - 1, settings.half_life, known.hierarchy)
-    belief = of.beliefs(known.raw, known.rests[0], (HARM,))
-    return _afresh(share, belief.mean, belief.above[0], settings.harmed)
+    return of.beliefs(known.raw, known.rests[0], (0.0, HARM))
+
+
+def _by_rules(
+    view: View, settings: Settings, before: PreviousArms, allowance: float, of: Belief
+) -> Decisions:
+    """What `learn` would decide if it believed this of networks: what the rules alone cost."""
+    said = replace(beliefs(view.lifts, (0.0, HARM)), network=of)
+    with patch("uncork.learn.entries.beliefs", return_value=said):
+        known = replace(view, lifts=replace(view.lifts, widening=1.0))
+        return decide([known], settings, Overrides(), before, allowance)
 
 
 def _afresh(share: Floats, lift: Floats, p_safe: Floats, bound: float) -> Bools:
@@ -120,10 +138,11 @@ def _day(
     rate: int,
     day: int,
     of: Decisions,
+    by_rules: Decisions,
     truth: Floats,
     share: Floats,
     was_on: Bools,
-    reference: Bools,
+    reference: Belief,
     known: Lifts,
     days: int,
 ) -> Day:
@@ -132,6 +151,8 @@ def _day(
     harm, is_harmed = 1 - of.p_safe, truth < HARM
     decile = np.minimum((harm * 10).astype(np.int64), 9)
     sums = [np.bincount(decile, share * one, 10) for one in (np.ones(len(share)), harm, is_harmed)]
+    # Afresh, so nothing holds the reference back but the bound of harm.
+    afresh = _afresh(share, reference.mean, reference.above[1], SETTINGS.harmed)
     curve = (
         tuple(
             float((share * truth)[_afresh(share, of.lift, of.p_safe, bound)].sum()) / best
@@ -145,8 +166,10 @@ def _day(
         rate=rate,
         day=day,
         gain=float((share * truth)[on].sum()) / best,
-        reference=float((share * truth)[reference].sum()) / best,
+        reference=float((share * truth)[afresh].sum()) / best,
+        ruled=float((share * truth)[by_rules.arm == "bbr"].sum()) / best,
         z=float(np.std((of.lift - truth) / of.sd)),
+        z_reference=float(np.std((reference.mean - truth) / np.maximum(reference.sd, 1e-9))),
         on=int(on.sum()),
         left=int((was_on & ~on & gains).sum()),
         stayed=float((was_on & gains).sum()) * days,
