@@ -35,7 +35,7 @@ impl Algorithm {
     pub const ALL: [Self; 6] =
         [Self::Reno, Self::Cubic, Self::Bbr1, Self::Bbr2, Self::Bbr3, Self::Prague];
 
-    /// Those that `uncork kernel load` has.
+    /// The algorithms that `uncork kernel load` registers.
     pub const IN_KERNEL: [Self; 5] = [Self::Reno, Self::Cubic, Self::Bbr1, Self::Bbr2, Self::Bbr3];
 
     /// The name used in a spec.

@@ -1,5 +1,6 @@
 //! How frequent marks are: alpha, §2.3.2.
 
+use uncork_units::wide::saturating_mul;
 use uncork_units::{Time, TimeDelta};
 
 /// Parts of alpha per unit: 2²⁰, enough for 100 Gbit/s, where one packet in 100,000 is marked.
@@ -64,9 +65,7 @@ impl Marks {
     //= prague-04 2.4.2-2
     pub(super) fn reduction(&self, window: u64) -> u64 {
         let bits = PROBABILITY_BITS + GAIN_BITS + 1;
-        uncork_units::wide::saturating_mul(window, u64::from(self.upscaled))
-            .saturating_add(1 << (bits - 1))
-            >> bits
+        saturating_mul(window, u64::from(self.upscaled)).saturating_add(1 << (bits - 1)) >> bits
     }
 
     pub(super) fn quiet_periods(&self) -> u32 {

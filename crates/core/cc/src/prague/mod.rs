@@ -5,6 +5,7 @@ mod classic_queue;
 mod marks;
 mod virtual_rtt;
 
+use uncork_units::wide::saturating_mul;
 use uncork_units::{Rate, Ratio, Time, TimeDelta};
 
 use crate::controller::{Control, Controller, Settings, Snapshot};
@@ -88,12 +89,12 @@ impl Prague {
     fn on_scalable_feedback(&mut self, now: Time, feedback: &Feedback<'_>) {
         let acked = feedback.acked_bytes();
         let marked =
-            self.base.window.mss().saturating_mul(u64::from(feedback.ce_packets)).min(acked);
+            saturating_mul(self.base.window.mss(), u64::from(feedback.ce_packets)).min(acked);
         let reaction = self.base.window.on_feedback(now, &Feedback { ce_packets: 0, ..*feedback });
         self.count(now, acked, marked, feedback.rtt);
         match reaction {
             LossReaction::Grow(bytes) if self.regime == Regime::Marks => {
-                self.increase(bytes.saturating_sub(marked))
+                self.increase(bytes.saturating_sub(marked));
             }
             LossReaction::Congestion(_) => {
                 self.regime = Regime::Loss;

@@ -49,7 +49,7 @@ fn steady_window(rtt: TimeDelta, every: u64) -> u64 {
     sum / rounds
 }
 
-/// r = 2 (1 - p) / p segments per 25 ms: a share p of marks determines the rate, whatever the round-trip time. Below
+/// r = 2 (1 - p) / p segments per 25 ms: a share p of marks determines the rate at any round-trip time. Below
 /// 25 ms a reduction waits for the first mark after 25 ms, so there are fewer.
 #[test]
 //= prague-04 2.4.4-1 2.4.4-2 2.4.4-4 test
@@ -206,7 +206,7 @@ fn marks_that_cease_leave_cubic() {
 }
 
 #[test]
-fn migration_forgets_what_is_known_of_the_path() {
+fn migration_forgets_the_path() {
     let mut host = host(40);
     let mut count = 0;
     (0..30).for_each(|_| marked_round(&mut host, &mut count, 10));

@@ -66,7 +66,7 @@ impl VirtualRtt {
     }
 
     /// Segments by which the window grows per round trip. With reductions once per virtual round trip, the rate is
-    /// then 2 (1 - p) / p segments per [`REFERENCE_RTT`] for a share p of marks, whatever the round-trip time.
+    /// then 2 (1 - p) / p segments per [`REFERENCE_RTT`] for a share p of marks at any round-trip time.
     //= prague-04 2.4.4-2 2.4.4-4
     //= rfc9331 4.3-7
     pub(super) fn growth(&self) -> Growth {
@@ -76,7 +76,7 @@ impl VirtualRtt {
         let rtt = self.smoothed.min(MAX_SCALED_RTT);
         let of_reference = (rtt.as_micros() << Growth::BITS) / REFERENCE_RTT.as_micros();
         Growth(if rtt < REFERENCE_RTT {
-            of_reference * of_reference >> Growth::BITS
+            (of_reference * of_reference) >> Growth::BITS
         } else {
             of_reference
         } as u32)

@@ -1,4 +1,4 @@
-//! Prague behind queues for L4S, and behind those that are not.
+//! Prague behind queues for L4S, and behind classic ones.
 
 use uncork_path::{Ecn, RateSpec, Step};
 use uncork_sim::FlowSpec;
