@@ -20,7 +20,7 @@ pub(super) struct Marks {
     since: Time,
     /// The packet-timed round trip in which the period began.
     round: u32,
-    /// Whether a mark has reduced the window yet. Until then there is no proof of a queue that marks.
+    /// Whether a mark has reduced the window yet. Until then no queue is known to mark.
     is_answered: bool,
 }
 

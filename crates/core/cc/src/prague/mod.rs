@@ -162,7 +162,7 @@ impl Prague {
         self.pacing_rate.map_or(TimeDelta::ZERO, |rate| rate.time_for(self.base.window.mss()))
     }
 
-    /// The window, spread over a round trip; twice that in slow start, whose window doubles.
+    /// The window, spread over a round trip; twice that in slow start, as the window doubles.
     //= prague-04 2.5-1
     fn update_pacing(&mut self) {
         let window = &self.base.window;

@@ -78,7 +78,7 @@ fn first_mark_ends_slow_start_at_half_the_window() {
     host.feedback(Report { acked: 1, ce_packets: 1, una_advanced: true, ..Report::default() });
     let snapshot = host.cc.snapshot();
     assert_eq!(snapshot.state, "CongestionAvoidance");
-    assert!(!snapshot.in_recovery, "nothing has to be repaired");
+    assert!(!snapshot.in_recovery, "nothing is lost");
     // The acknowledged segment had been added to the window before.
     assert_eq!(host.cwnd(), segments(41).div_ceil(2));
 }
