@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds target/pgo/uncork: `--profile dist` with what the server's package has, optimised for what it does most.
 #
-#   deploy/pgo.sh [FEATURES]    default: aws-lc,mimalloc; "" for none
+#   deploy/pgo.sh [FEATURES]    in addition to `full`; default: aws-lc,mimalloc; "" for none
 #
 # It builds a program that counts its branches, lets it serve and simulate for about a minute, and builds it
 # again with these counts. Needs llvm-profdata, of the LLVM that rustc has or a newer one: rustup component add
@@ -10,7 +10,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-features=${1-aws-lc,mimalloc}
+features=full,${1-aws-lc,mimalloc}
 out=target/pgo
 counts=$PWD/$out/counts
 says=$(rustc -vV)

@@ -15,7 +15,7 @@ targets=("$@")
 export PROFILE=${PROFILE-dist}
 wheels=${WHEELS-1}
 # musl's allocator is slow, and so is the portable cryptography.
-features=aws-lc,mimalloc
+features=full,aws-lc,mimalloc
 artifacts=$PWD/target/release-artifacts
 staging=$PWD/target/release-staging
 

@@ -34,11 +34,11 @@ build() {
     options+=(--target "$target$suffix")
     if [[ $target == *-musl ]]; then
         # The program is static. A module shares the C library of Python.
-        cargo zigbuild "${options[@]}" -p uncork
+        cargo zigbuild "${options[@]}" -p uncork --features full
         RUSTFLAGS="${RUSTFLAGS-} -C target-feature=-crt-static" cargo zigbuild "${options[@]}" -p uncork-python --target-dir target/module
         cp "target/module/$target/$profile/libuncork_native.so" "target/$target/$profile/"
     else
-        cargo zigbuild "${options[@]}" -p uncork -p uncork-python
+        cargo zigbuild "${options[@]}" -p uncork -p uncork-python --features uncork/full
     fi
     UNCORK_BUILT=target/$target/$profile UNCORK_PLATFORM=$platform hatchling build -t wheel -d "$wheels"
 }

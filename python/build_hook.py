@@ -16,7 +16,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 CARGO = ("cargo", "build", "--profile", "wheel", "--locked", "--message-format", "json-render-diagnostics")
-PACKAGES = ("-p", "uncork", "-p", "uncork-python")
+PACKAGES = ("-p", "uncork", "-p", "uncork-python", "--features", "uncork/full")
 PROGRAM, MODULE = "uncork", "_native.abi3.so"
 
 

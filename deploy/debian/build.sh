@@ -6,11 +6,12 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 package=target/package
+features=full,aws-lc,mimalloc
 program=${1-target/dist/uncork}
-(($#)) || cargo build --locked --profile dist --features aws-lc,mimalloc -p uncork
+(($#)) || cargo build --locked --profile dist --features "$features" -p uncork
 rm -rf "$package"
 mkdir -p "$package"
 cp "$program" "$package/uncork"
 deploy/manuals.sh "$package" "$program"
-python3 deploy/release/notices.py "$(rustc -vV | sed -n 's/^host: //p')" aws-lc,mimalloc >"$package/THIRD-PARTY.txt"
+python3 deploy/release/notices.py "$(rustc -vV | sed -n 's/^host: //p')" "$features" >"$package/THIRD-PARTY.txt"
 cargo deb --locked --no-build -p uncork

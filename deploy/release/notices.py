@@ -1,6 +1,6 @@
 """Prints the licences of what is in the program for TARGET with FEATURES: crates, and files of others.
 
-deploy/release/notices.py x86_64-unknown-linux-musl aws-lc,mimalloc > THIRD-PARTY.txt
+deploy/release/notices.py x86_64-unknown-linux-musl full,aws-lc,mimalloc > THIRD-PARTY.txt
 """
 
 import json

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Prints the bill of materials of the program for TARGET with FEATURES, as CycloneDX.
-#   deploy/release/sbom.sh x86_64-unknown-linux-musl aws-lc,mimalloc
+#   deploy/release/sbom.sh x86_64-unknown-linux-musl full,aws-lc,mimalloc
 # Needs cargo-cyclonedx, which writes a file into the folder of each crate of the workspace.
 set -euo pipefail
 cd "$(dirname "$0")/../.."

@@ -162,7 +162,7 @@ def main() -> None:
     parser.add_argument("--controller", action="append", choices=THEIRS + OURS, help="only this one (repeatable)")
     arguments = parser.parse_args()
     if not arguments.uncork.is_file():
-        parser.error(f"{arguments.uncork} is not there; build it: cargo build --release -p uncork")
+        parser.error(f"{arguments.uncork} is not there; build it: cargo build --release --features full")
     controllers = arguments.controller or THEIRS + OURS
     kernel, found = play(arguments, controllers)
     print(f"Linux {kernel}, {arguments.rate}, ACKs {arguments.delay} late:\n")

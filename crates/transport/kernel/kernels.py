@@ -302,7 +302,7 @@ def main() -> int:
     if unknown:
         parser.error(f"unknown kernel {unknown[0]}; there are {', '.join(KERNELS)}")
     if not arguments.uncork.is_file():
-        parser.error(f"{arguments.uncork} is not there; build it: cargo build --release -p uncork")
+        parser.error(f"{arguments.uncork} is not there; build it: cargo build --release --features full")
     results = []
     for name in arguments.names or KERNELS:
         print(f"{name} …", file=sys.stderr, flush=True)

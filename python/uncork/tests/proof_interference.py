@@ -21,7 +21,7 @@ def proved(world: World) -> tuple[Proof, dict[str, float]]:
     """A world, and the share of the repetitions in which each design holds its truth."""
     program = uncork()
     if program is None:
-        not_run("programs", "build it (cargo build --release), or set UNCORK to its path")
+        not_run("programs", "build it (cargo build --release --features full), or set UNCORK to its path")
     proof = prove(Path(str(program)), world, Plan(REPETITIONS, seed=1))
     truth = proof.truth.ratio
     print(f"\n{world.name}: truth {truth:.4f}")

@@ -75,7 +75,7 @@ class Pool:
 def pools(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Pool]:
     program = uncork()
     if program is None:
-        not_run("programs", "build it (cargo build --release), or set UNCORK to its path")
+        not_run("programs", "build it (cargo build --release --features full), or set UNCORK to its path")
     out = tmp_path_factory.mktemp("laboratory") / "out"
     scenario = str(Path(__file__).parent / "data" / "listeners.toml")
     subprocess.run([program, "lab", "run", scenario, "-o", str(out)], check=True, capture_output=True)

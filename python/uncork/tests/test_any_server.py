@@ -147,7 +147,7 @@ def test_nginx_and_steer_and_analyze_are_an_experiment(
         pytest.skip(f"*** NOT RUN: {DOCUMENT} is only in the repository ***")
     program = uncork()
     if program is None:
-        not_run("programs", "build it (cargo build --release), or set UNCORK to its path")
+        not_run("programs", "build it (cargo build --release --features full), or set UNCORK to its path")
     if (missing := what_is_missing()) is not None:
         not_run(*missing)
     lines = [line.removeprefix("sudo ") for line in block("sh").strip().splitlines()]

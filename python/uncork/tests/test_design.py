@@ -208,7 +208,7 @@ def uncork() -> str | None:
 def test_the_server_takes_the_policies(name: str, tmp_path: Path) -> None:
     program = uncork()
     if program is None:
-        not_run("programs", "build it (cargo build --release), or set UNCORK to its path")
+        not_run("programs", "build it (cargo build --release --features full), or set UNCORK to its path")
     path = tmp_path / "policy.toml"
     path.write_text(policies()[name])
     run = subprocess.run([program, "policy", "check", str(path)], capture_output=True, text=True, check=False)

@@ -52,7 +52,7 @@ def printed(*arguments: str) -> str:
     try:
         program = uncork.find_bin()
     except uncork.InputError:
-        not_run("programs", "build it (cargo build --release), or set UNCORK to its path")
+        not_run("programs", "build it (cargo build --release --features full), or set UNCORK to its path")
     wide = {**os.environ, "COLUMNS": "100"}
     done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False, env=wide)
     assert done.returncode in (0, 1), done.stderr

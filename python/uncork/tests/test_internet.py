@@ -25,7 +25,7 @@ SYSTEMS, NETWORKS = 8, 40
 def world() -> internet.World:
     program = uncork()
     if program is None:
-        not_run("programs", "build it (cargo build --release), or set UNCORK to its path")
+        not_run("programs", "build it (cargo build --release --features full), or set UNCORK to its path")
     done = subprocess.run([program, "lab", "internet", "--help"], capture_output=True, check=False)
     assert done.returncode == 0, "this `uncork` is too old: build it"
     return internet.World(

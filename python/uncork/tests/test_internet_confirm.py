@@ -29,7 +29,7 @@ RASH = ["--changed", "100%", "--harmed", "100%", "--sure", "60%", "--tolerate", 
 def site(tmp_path_factory: pytest.TempPathFactory) -> confirm.Site:
     program = uncork()
     if program is None:
-        not_run("programs", "build it (cargo build --release), or set UNCORK to its path")
+        not_run("programs", "build it (cargo build --release --features full), or set UNCORK to its path")
     home = tmp_path_factory.mktemp("confirm")
     world = internet.World(program, seed=28, networks=9, systems=3, connections=3_000, others="10%")
     oracle = world.oracle(40, home / "oracle.csv")

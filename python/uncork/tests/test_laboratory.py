@@ -168,7 +168,7 @@ def test_the_laboratory_shows_what_the_document_says(tmp_path: Path, monkeypatch
         pytest.skip(f"*** NOT RUN: {DOCUMENT} is only in the repository ***")
     program = uncork()
     if program is None:
-        not_run("programs", "build it (cargo build --release), or set UNCORK to its path")
+        not_run("programs", "build it (cargo build --release --features full), or set UNCORK to its path")
     assert program is not None
     monkeypatch.setenv("UNCORK", program)
     monkeypatch.chdir(tmp_path)

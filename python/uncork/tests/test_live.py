@@ -23,7 +23,7 @@ def start(work: Path, *more: str) -> subprocess.Popen[str]:
         pytest.skip(f"*** NOT RUN: {SCRIPT} is only in the repository ***")
     program = uncork()
     if program is None:
-        not_run("programs", "build it (cargo build --release), or set UNCORK to its path")
+        not_run("programs", "build it (cargo build --release --features full), or set UNCORK to its path")
     command = [sys.executable, str(SCRIPT), "-o", str(work), "--uncork", str(program), *more]
     return subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, process_group=0

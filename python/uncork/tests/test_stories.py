@@ -29,7 +29,7 @@ def analysed(
     """Flows of one seed of spotify-streaming, their analysis, and its rows next to the published figures."""
     program = uncork()
     if program is None:
-        not_run("programs", "build it (cargo build --release), or set UNCORK to its path")
+        not_run("programs", "build it (cargo build --release --features full), or set UNCORK to its path")
     out = tmp_path_factory.mktemp("stories")
     counts = [word for name in published.REGIONS for word in ("--set", f"flow.{name}.count={COUNT}")]
     story = published.STORIES[0]

@@ -55,6 +55,11 @@ impl Engine {
         }
     }
 
+    /// Whether this build has it, where the system does.
+    pub const fn is_built(self) -> bool {
+        cfg!(feature = "endpoints") || matches!(self, Self::Sim)
+    }
+
     /// Whether runs are in real time, not in virtual time.
     pub const fn is_in_real_time(self) -> bool {
         matches!(self, Self::Netns | Self::Bpf)
@@ -140,7 +145,7 @@ fn no_commands(class: &str) -> EngineError {
     EngineError { message, is_of_machine: false }
 }
 
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "endpoints")]
 fn quic(run: &RunSpec, stop: &AtomicBool) -> Result<PlayedRun, EngineError> {
     let played = uncork_quic_sim::run(run, stop);
     let played =
@@ -148,13 +153,13 @@ fn quic(run: &RunSpec, stop: &AtomicBool) -> Result<PlayedRun, EngineError> {
     Ok(PlayedRun { result: played.result, doubts: played.failures, commands: Vec::new() })
 }
 
-#[cfg(target_family = "wasm")]
+#[cfg(not(feature = "endpoints"))]
 fn quic(_: &RunSpec, _: &AtomicBool) -> Result<PlayedRun, EngineError> {
-    let message = "QUIC endpoints do not run in a browser; run it with --on sim".to_owned();
+    let message = "QUIC endpoints are not in this build; run it with --on sim".to_owned();
     Err(EngineError { message, is_of_machine: true })
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "endpoints"))]
 fn kernel_tcp(engine: Engine, run: &RunSpec, stop: &AtomicBool) -> Result<PlayedRun, EngineError> {
     let controllers = match engine {
         Engine::Bpf => uncork_kernel_tcp::Controllers::Library,
@@ -174,9 +179,11 @@ fn kernel_tcp(engine: Engine, run: &RunSpec, stop: &AtomicBool) -> Result<Played
     Ok(PlayedRun { result: played.result, doubts: played.path.flags, commands })
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(all(target_os = "linux", feature = "endpoints")))]
 fn kernel_tcp(_: Engine, _: &RunSpec, _: &AtomicBool) -> Result<PlayedRun, EngineError> {
-    let message = "real connections are played on Linux only; run it with --on sim".to_owned();
+    let message =
+        "real connections are played on Linux only, and not by this build; run it with --on sim"
+            .to_owned();
     Err(EngineError { message, is_of_machine: true })
 }
 

@@ -162,7 +162,7 @@ def run(*command):
 def uncork(bench, program=None, *more):
     program = pathlib.Path(program or bench.options.uncork).absolute()
     if not os.access(program, os.X_OK):
-        raise MissingError(f"uncork is not at {program}: cargo build --release, or --uncork PATH")
+        raise MissingError(f"uncork is not at {program}: cargo build --release --features full, or --uncork PATH")
     is_inside = bench.others is not None and program.is_relative_to(bench.others)
     directory = bench.inside if is_inside else bench.directory
     if is_inside:

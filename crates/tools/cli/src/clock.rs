@@ -10,15 +10,6 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// Unix time in whole seconds.
-#[cfg(target_os = "linux")]
-#[expect(clippy::disallowed_methods, reason = "the command line is the outermost layer")]
-pub(crate) fn unix_s() -> i64 {
-    use std::time::{SystemTime, UNIX_EPOCH};
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    since.as_secs() as i64
-}
-
 /// Time used by some work.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cost {

@@ -6,20 +6,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::compare::CompareArgs;
-use crate::emu::EmuArgs;
-use crate::exit;
-use crate::host::HostArgs;
-#[cfg(target_os = "linux")]
-use crate::kernel::KernelArgs;
 use crate::lab::LabArgs;
-#[cfg(target_os = "linux")]
-use crate::play::PlayArgs;
-use crate::policy::PolicyArgs;
-use crate::serve::ServeArgs;
-#[cfg(target_os = "linux")]
-use crate::status::StatusArgs;
-#[cfg(target_os = "linux")]
-use crate::steer::SteerArgs;
+use crate::{exit, left_out};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -42,12 +30,12 @@ pub(crate) fn definition() -> clap::Command {
     fn with_template(command: clap::Command) -> clap::Command {
         command.help_template(HELP).mut_subcommands(with_template)
     }
-    with_template(Cli::command()).max_term_width(COLUMNS)
+    with_template(left_out::list(Cli::command())).max_term_width(COLUMNS)
 }
 
 /// Find out whether BBR would help your users, prove it, and ship it
 #[derive(Debug, Parser)]
-#[command(version = uncork_lab::VERSION, max_term_width = 100)]
+#[command(version = left_out::version(), max_term_width = 100)]
 #[command(before_help = EXAMPLES, after_help = exit::STATUS)]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -60,20 +48,9 @@ pub(crate) enum Command {
     Compare(Box<CompareArgs>),
     /// Run scenarios: files that describe paths, traffic, variations and thresholds
     Lab(LabArgs),
-    /// Run a command behind an emulated path, in real time
-    Emu(Box<EmuArgs>),
-    Policy(PolicyArgs),
-    /// Serve files over HTTP with the congestion control that you choose
-    Serve(Box<ServeArgs>),
-    #[cfg(target_os = "linux")]
-    Play(PlayArgs),
-    Host(HostArgs),
-    #[cfg(target_os = "linux")]
-    Kernel(KernelArgs),
-    #[cfg(target_os = "linux")]
-    Steer(SteerArgs),
-    #[cfg(target_os = "linux")]
-    Status(StatusArgs),
+    #[cfg(feature = "full")]
+    #[command(flatten)]
+    Full(crate::full::Command),
     /// Design and analyse experiments: did it help, for whom? (Python)
     #[command(disable_help_flag = true)]
     Experiment {

@@ -15,6 +15,12 @@ pub(crate) const STATUS: &str = "\
 Exit status: 0 done, 1 a threshold is missed, 2 wrong usage, 3 not possible on this machine (such as an output \
 directory that cannot be written), 5 a bug, 130 interrupted.";
 
+/// The statuses, in the help of `uncork lab`.
+pub(crate) const LAB_STATUS: &str = "\
+Exit status: 0 done, 1 a threshold of a scenario is missed, 2 wrong usage or a wrong scenario, 3 the \
+environment cannot do it (such as an output directory that cannot be written), 5 a bug, 130 \
+interrupted; what was finished by then is kept, if there is an output directory.";
+
 /// Exit status when a threshold is missed.
 const MISSED: u8 = 1;
 /// Exit status for wrong usage.
@@ -56,6 +62,7 @@ pub(crate) fn report(failure: Failure) -> ExitCode {
             eprintln!("interrupted: {message}");
             INTERRUPTED.into()
         }
+        #[cfg(feature = "full")]
         Failure::Status(status) => status.into(),
     }
 }

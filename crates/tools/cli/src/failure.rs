@@ -20,6 +20,7 @@ pub(crate) enum Failure {
     /// This machine cannot do it: a file cannot be read or written, a right is missing.
     Environment(String),
     /// The command that was run ended with this status, and has explained it.
+    #[cfg(feature = "full")]
     Status(u8),
     /// Interrupted by the user; the message says what is kept.
     Interrupted(String),

@@ -11,7 +11,7 @@ use uncork_lab::{Builtin, Suite};
 
 use crate::command::definition;
 use crate::failure::Failure;
-use crate::stdout;
+use crate::{left_out, stdout};
 
 /// Prints the completions for `shell`.
 pub(crate) fn completions(shell: Shell) -> Result<(), Failure> {
@@ -31,18 +31,23 @@ fn with_values(root: Command) -> Command {
         let values = values.clone();
         command.mut_arg(id, |argument| argument.value_parser(values))
     };
-    root.mut_subcommand("compare", |compare| with(compare, "cc", &controllers))
-        .mut_subcommand("serve", |serve| with(serve, "quic_cc", &controllers))
-        .mut_subcommand("emu", |emu| with(with(emu, "scenario", &scenarios), "up", &scenarios))
+    let root = root
+        .mut_subcommand("compare", |compare| with(compare, "cc", &controllers))
         .mut_subcommand("lab", |lab| {
             lab.mut_subcommand("run", |run| with(run, "scenarios", &scenarios))
                 .mut_subcommand("show", |show| with(show, "name", &scenarios))
                 .mut_subcommand("agree", |agree| with(agree, "scenario", &scenarios))
-        })
+        });
+    #[cfg(feature = "full")]
+    let root = root
+        .mut_subcommand("serve", |serve| with(serve, "quic_cc", &controllers))
+        .mut_subcommand("emu", |emu| with(with(emu, "scenario", &scenarios), "up", &scenarios));
+    root
 }
 
 /// Prints the manual page of `uncork`, or of the subcommand that `words` name.
 pub(crate) fn man(words: &[String]) -> Result<(), Failure> {
+    left_out::check_words(words)?;
     let mut page = definition();
     page.build();
     for word in words {

@@ -6,8 +6,6 @@ use std::path::{Path, PathBuf};
 
 use uncork_flow::publish;
 
-use crate::failure::Failure;
-
 /// A file to write: name and content.
 pub(crate) type File<'a> = (&'a str, Vec<u8>);
 
@@ -22,17 +20,6 @@ pub(crate) fn replace(directory: &Path, name: &str, content: &[u8]) -> io::Resul
     written.and_then(|()| publish(&unfinished, &directory.join(name))).inspect_err(|_| {
         let _ = fs::remove_file(&unfinished);
     })
-}
-
-/// Writes `content` to the file of `--output` atomically.
-pub(crate) fn replace_file(file: &Path, content: &[u8]) -> Result<(), Failure> {
-    let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let directory = parent.unwrap_or(Path::new("."));
-    let Some(name) = file.file_name() else {
-        return Err(Failure::value("--output <FILE>", file.display(), "it names no file"));
-    };
-    replace(directory, &name.to_string_lossy(), content)
-        .map_err(|error| Failure::output(directory, &error))
 }
 
 /// Checks that the files `names` can be written to `directory`, without changing it.

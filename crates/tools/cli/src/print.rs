@@ -29,15 +29,6 @@ pub(crate) fn formatted(format: Format, text: &str) -> Result<(), Failure> {
 
 /// `document`, indented, with a line feed at its end.
 pub(crate) fn json(document: &impl Serialize) -> Result<String, Failure> {
-    ended(serde_json::to_string_pretty(document))
-}
-
-/// `document` on one line.
-#[cfg(target_os = "linux")]
-pub(crate) fn json_line(document: &impl Serialize) -> Result<String, Failure> {
-    ended(serde_json::to_string(document))
-}
-
-fn ended(json: serde_json::Result<String>) -> Result<String, Failure> {
+    let json = serde_json::to_string_pretty(document);
     json.map(|text| text + "\n").map_err(|error| Failure::Environment(error.to_string()))
 }

@@ -2,15 +2,16 @@
 
 use uncork_lab::{Builtin, Preset, Suite};
 
-use super::source;
 use crate::failure::Failure;
 use crate::values::Color;
-use crate::{color, stdout};
+use crate::{color, scenario, stdout};
 
 /// Prints the names and titles of the built-in scenarios.
 pub(super) fn list() -> Result<(), Failure> {
     let list = Builtin::list(color::terminal(Color::Never));
-    stdout::write(list.map_err(|error| source::wrong(&error, "lab list", Color::Auto))?.as_bytes())
+    stdout::write(
+        list.map_err(|error| scenario::wrong(&error, "lab list", Color::Auto))?.as_bytes(),
+    )
 }
 
 /// Prints all presets, or the values of the preset `name` with their sources.
@@ -24,6 +25,6 @@ pub(super) fn show(name: &str) -> Result<(), Failure> {
     if let Some(suite) = Suite::find(name) {
         return stdout::data(suite.text.as_bytes());
     }
-    let builtin = Builtin::find(name).ok_or_else(|| source::unknown("<NAME>", name, ""))?;
+    let builtin = Builtin::find(name).ok_or_else(|| scenario::unknown("<NAME>", name, ""))?;
     stdout::data(builtin.text.as_bytes())
 }

@@ -10,9 +10,10 @@ use uncork_lab::{FinishedRun, Item, Manifest, Scenario, Suite};
 use super::args::{MergeArgs, run_command};
 use super::directory::{DirectoryError, RunDirectory, RunReader, StoredRun};
 use super::finish::{Finish, places};
-use super::source::{self, Sweep};
+use super::source::Sweep;
 use crate::clock::Stopwatch;
 use crate::failure::Failure;
+use crate::scenario;
 use crate::values::Color;
 
 /// Maximum runs named in a message.
@@ -127,7 +128,7 @@ impl<'a> RunGroup<'a> {
             }
         }
         let scenario =
-            manifest.scenario().map_err(|error| source::wrong(&error, &manifest.name, color))?;
+            manifest.scenario().map_err(|error| scenario::wrong(&error, &manifest.name, color))?;
         let directories = std::iter::once(first).chain(others.iter().map(|(other, _)| other));
         let sweep = Sweep { scenario, manifest: manifest.clone() };
         Ok(Self { sweep, directories: directories.collect() })

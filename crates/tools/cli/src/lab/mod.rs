@@ -7,11 +7,9 @@ mod directory;
 mod dry_run;
 mod finish;
 mod from_log;
-mod from_records;
-mod internet;
 mod merge;
 mod run;
-pub(crate) mod source;
+mod source;
 mod work;
 
 pub(crate) use args::LabArgs;

@@ -6,7 +6,7 @@ use super::args::{LabArgs, LabCommand, RunArgs};
 use super::finish::{Finish, places};
 use super::source::{self, Sweep};
 use super::work::{Work, open};
-use super::{agree, catalogue, dry_run, from_log, from_records, internet, merge};
+use super::{agree, catalogue, dry_run, from_log, merge};
 use crate::failure::Failure;
 use crate::interrupt::flag_on_signal;
 use crate::progress::ProgressTracker;
@@ -18,9 +18,9 @@ pub(crate) fn run(args: &LabArgs) -> Result<(), Failure> {
         LabCommand::Presets { name } => catalogue::presets(name.as_deref()),
         LabCommand::Run(args) => scenarios(args),
         LabCommand::Agree(args) => agree::run(args),
+        #[cfg(feature = "full")]
+        LabCommand::Full(command) => crate::full::lab::run(command),
         LabCommand::FromLog(args) => from_log::run(args),
-        LabCommand::FromRecords(args) => from_records::run(args),
-        LabCommand::Internet(args) => internet::run(args),
         LabCommand::Merge(args) => merge::run(args),
     }
 }

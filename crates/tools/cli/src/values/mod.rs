@@ -8,8 +8,6 @@ mod place;
 mod preset;
 mod setting;
 mod shell;
-#[cfg(target_os = "linux")]
-mod ttl;
 
 #[cfg(test)]
 pub(crate) use argument::parsed;
@@ -20,6 +18,4 @@ pub(crate) use number::{count, jobs, seed, threads};
 pub(crate) use place::Place;
 pub(crate) use preset::presets;
 pub(crate) use setting::Setting;
-pub(crate) use shell::{command_line, quoted};
-#[cfg(target_os = "linux")]
-pub(crate) use ttl::ttl;
+pub(crate) use shell::quoted;

@@ -1,11 +1,4 @@
-//! Commands as a shell reads them.
-
-/// The given command line, quoted for a shell.
-pub(crate) fn command_line() -> String {
-    let words = std::env::args_os().skip(1);
-    let words = words.map(|word| quoted(&word.to_string_lossy()));
-    ["uncork".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
-}
+//! Words as a shell reads them.
 
 /// `word` quoted as a single word for a POSIX shell.
 pub(crate) fn quoted(word: &str) -> String {

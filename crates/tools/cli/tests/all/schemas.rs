@@ -121,16 +121,16 @@ fn each_place_that_writes_json_is_known() {
     let known = [
         "core/cc/examples/conformance/record.rs",    // cc-trace-1
         "core/cc/examples/conformance/replay.rs",    // messages of differences
-        "tools/cli/src/emu/run.rs",                  // emu, emu-hosts
-        "tools/cli/src/host/change.rs",              // host-plan-1, host-status-1
-        "tools/cli/src/host/prove.rs",               // host-prove-1
-        "tools/cli/src/host/run.rs",                 // host-doctor-1, host-facts-1
-        "tools/cli/src/kernel/run.rs",               // kernel-1
+        "tools/cli/src/full/emu/run.rs",             // emu, emu-hosts
+        "tools/cli/src/full/host/change.rs",         // host-plan-1, host-status-1
+        "tools/cli/src/full/host/prove.rs",          // host-prove-1
+        "tools/cli/src/full/host/run.rs",            // host-doctor-1, host-facts-1
+        "tools/cli/src/full/kernel/run.rs",          // kernel-1
         "tools/cli/src/lab/dry_run.rs",              // dry-run-1
-        "tools/cli/src/policy/run.rs",               // policy-explain
+        "tools/cli/src/full/policy/run.rs",          // policy-explain
         "tools/cli/src/print.rs",                    // documents of the commands
-        "tools/cli/src/status/run.rs",               // status-1
-        "tools/cli/src/steer/run.rs",                // steer-1, steer-explain-1, steer-move-1
+        "tools/cli/src/full/status/run.rs",          // status-1
+        "tools/cli/src/full/steer/run.rs",           // steer-1, steer-explain-1, steer-move-1
         "core/flow/src/json.rs",                     // flow-record
         "production/host/src/change/linux/state.rs", // host-journal-1
         "production/private-files/src/releases.rs",  // read by uncork alone

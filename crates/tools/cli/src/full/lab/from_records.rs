@@ -9,8 +9,8 @@ use uncork_flow::{FileError, FlowRecord, read_flows, read_json_lines};
 use uncork_twin::{NoTwin, Twin, TwinSpec};
 
 use super::args::FromRecordsArgs;
+use super::file;
 use crate::failure::Failure;
-use crate::output;
 use crate::stdout;
 
 const ARGUMENT: &str = "<RECORDS>";
@@ -36,7 +36,7 @@ pub(super) fn run(args: &FromRecordsArgs) -> Result<(), Failure> {
     }
     match &args.output {
         None => stdout::data(twin.text.as_bytes()),
-        Some(file) => output::replace_file(file, twin.text.as_bytes()),
+        Some(file) => file::replace(file, twin.text.as_bytes()),
     }
 }
 

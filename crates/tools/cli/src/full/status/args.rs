@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::host::StateArgs;
+use crate::full::host::StateArgs;
 use crate::values::TextFormat;
 
 const EXAMPLES: &str = "\

@@ -15,9 +15,10 @@ use super::args::{ApplyArgs, CgroupArgs, ExplainArgs, MoveArgs, SteerArgs, Steer
 use super::cgroups::{at, chosen, failure};
 use super::{netns, record};
 use crate::failure::Failure;
-use crate::policy::{origins, read};
+use crate::full::policy::{origins, read};
+use crate::full::unix_time::unix_s;
 use crate::values::TextFormat;
-use crate::{clock, print, stdout};
+use crate::{print, stdout};
 
 pub(crate) fn run(args: &SteerArgs) -> Result<(), Failure> {
     let pins = Pins::in_directory(DIRECTORY);
@@ -44,7 +45,7 @@ fn apply_policy(pins: &Pins, args: &ApplyArgs) -> Result<(), Failure> {
         listeners: &args.listener,
         origins: &origins,
         warnings: &warnings,
-        unix_s: clock::unix_s(),
+        unix_s: unix_s(),
         ttl: args.ttl.map(Into::into),
     };
     let applied = apply(pins, &request).map_err(failure)?;
@@ -159,7 +160,7 @@ fn move_open(pins: &Pins, args: &MoveArgs) -> Result<(), Failure> {
         clients: clients.as_ref(),
         rule: args.rule.as_deref(),
         from: args.from.as_deref(),
-        unix_s: clock::unix_s(),
+        unix_s: unix_s(),
         is_dry_run: args.dry_run,
     };
     let mut all = Vec::new();
@@ -188,7 +189,7 @@ fn explain(pins: &Pins, args: &ExplainArgs) -> Result<(), Failure> {
     let question = Question {
         client: args.client,
         port: (!args.opened).then_some(args.port),
-        unix_s: args.at.map_or_else(clock::unix_s, |UnixTime(seconds)| seconds),
+        unix_s: args.at.map_or_else(unix_s, |UnixTime(seconds)| seconds),
     };
     let mut all = chosen(pins, &args.cgroup)?;
     if all.len() > 1 {

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use uncork_units::TimeDelta;
 
-use crate::values::{Color, TextFormat, ttl};
+use crate::full::ttl::ttl;
+use crate::values::{Color, TextFormat};
 
 const PLAN_EXAMPLES: &str = "\
 Examples:

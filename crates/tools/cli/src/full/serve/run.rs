@@ -20,9 +20,10 @@ use uncork_units::Rate;
 use super::args::{Listen, ServeArgs};
 use super::config::ConfigFile;
 use crate::failure::Failure;
+use crate::full::open_files;
 use crate::interrupt::flag_on_signal;
 use crate::values::{Color, shown};
-use crate::{color, exit, open_files, stderr, stdout};
+use crate::{color, exit, stderr, stdout};
 
 /// How often to look whether a signal has come.
 const INTERVAL: Duration = Duration::from_millis(50);

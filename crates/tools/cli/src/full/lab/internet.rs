@@ -11,11 +11,13 @@ use uncork_policy::{Policy, UnixTime};
 use uncork_records::stamp;
 
 use super::args::{InternetArgs, InternetCommand, LinesArgs, OracleArgs, RecordsArgs, WorldArgs};
+use super::file;
 use crate::clock::Stopwatch;
 use crate::failure::Failure;
+use crate::full::policy;
 use crate::interrupt::flag_on_signal;
+use crate::output;
 use crate::values::{Color, jobs};
-use crate::{output, policy};
 
 const DAY_SECONDS: i64 = 86_400;
 /// The last day that a record's nanoseconds can have: in the year 2500.
@@ -94,12 +96,12 @@ fn oracle(args: &OracleArgs) -> Result<(), Failure> {
     let spec = OracleSpec { control, treated, connections, draw };
     let found = uncork_internet::oracle(&world, &spec, &args.only, jobs(args.jobs), &stop);
     let csv = found.ok_or_else(|| interrupted(&args.output))?.csv();
-    output::replace_file(&args.output, csv.as_bytes())
+    file::replace(&args.output, csv.as_bytes())
 }
 
 fn lines(args: &LinesArgs) -> Result<(), Failure> {
     let csv = uncork_internet::lines(&world(&args.world)?, args.count);
-    output::replace_file(&args.output, csv.as_bytes())
+    file::replace(&args.output, csv.as_bytes())
 }
 
 fn interrupted(place: &Path) -> Failure {

@@ -7,7 +7,7 @@ use uncork_units::TimeDelta;
 
 use super::args::EmuArgs;
 use crate::failure::Failure;
-use crate::lab::source;
+use crate::scenario;
 use crate::values::{Setting, shown};
 
 /// An emulation and the scenario classes it represents.
@@ -77,7 +77,7 @@ fn instance(
     given: &str,
 ) -> Result<(Instance, Vec<Class>), Failure> {
     let set: Vec<_> = args.set.iter().map(Setting::pair).collect();
-    let (scenario, _) = source::scenario(argument, given, &set, args.color)?;
+    let (scenario, _) = scenario::read(argument, given, &set, args.color)?;
     let cells = scenario.cells.len();
     let cell = args.cell as usize;
     if cell == 0 || cell > cells {

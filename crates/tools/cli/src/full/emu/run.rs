@@ -6,6 +6,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitStatus, Stdio};
 
 use clap::ArgMatches;
+use serde::Serialize;
 use uncork_emu::{
     EmuError, Emulation, EmulationDocument, HostDocument, Names, ProcessGroup, Report, ServerState,
     clean_up,
@@ -15,7 +16,7 @@ use super::args::{EmuArgs, EmuFormat};
 use super::specification::{Specification, specification};
 use super::wait::Signals;
 use crate::failure::Failure;
-use crate::values::command_line;
+use crate::full::command_line::command_line;
 use crate::{output, print, stdout};
 
 const FILES: [&str; 1] = ["summary.json"];
@@ -136,7 +137,7 @@ fn keep(
     let names = names.map_err(|error| system("give the namespaces names in /run/netns", &error))?;
     let hosts = HostDocument::all(emulation, names.all(), classes);
     let text = match args.format {
-        EmuFormat::Json => print::json_line(&hosts)?,
+        EmuFormat::Json => json_line(&hosts)?,
         EmuFormat::Human => hosts.iter().map(HostDocument::text).collect(),
     };
     stdout::write(text.as_bytes())?;
@@ -183,4 +184,10 @@ fn refused(error: &EmuError) -> Failure {
 
 fn system(action: &str, error: &io::Error) -> Failure {
     Failure::Environment(format!("cannot {action}: {error}"))
+}
+
+/// `document` on one line.
+fn json_line(document: &impl Serialize) -> Result<String, Failure> {
+    let json = serde_json::to_string(document);
+    json.map(|text| text + "\n").map_err(|error| Failure::Environment(error.to_string()))
 }

@@ -7,7 +7,8 @@ use clap::{Args, Subcommand};
 use uncork_policy::{Prefix, UnixTime};
 use uncork_units::TimeDelta;
 
-use crate::values::{Color, TextFormat, ttl};
+use crate::full::ttl::ttl;
+use crate::values::{Color, TextFormat};
 
 const APPLY_EXAMPLES: &str = "\
 Examples:

@@ -9,9 +9,9 @@ use uncork_steer::{Error, Pins, SteeredCgroup};
 use super::args::StatusArgs;
 use super::document::StatusDocument;
 use super::processes;
-use crate::clock;
 use crate::failure::Failure;
-use crate::host::{HostLook, StateArgs, look_at_host};
+use crate::full::host::{HostLook, StateArgs, look_at_host};
+use crate::full::unix_time::unix_s;
 use crate::print;
 
 pub(crate) fn run(args: &StatusArgs) -> Result<(), Failure> {
@@ -22,7 +22,7 @@ pub(crate) fn run(args: &StatusArgs) -> Result<(), Failure> {
 
 /// Asks each part. What one of them cannot see keeps no other from being shown.
 fn look(state: &StateArgs) -> StatusDocument {
-    let mut document = StatusDocument::new(clock::unix_s());
+    let mut document = StatusDocument::new(unix_s());
     let HostLook { status, others, holder } = look_at_host(state);
     document.changed_by = holder;
     document.host = document.noted("settings", status);

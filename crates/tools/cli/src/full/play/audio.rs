@@ -6,7 +6,8 @@ use uncork_play::{ListenSpec, ListenerReport};
 use super::args::AudioArgs;
 use super::measure::measure;
 use crate::failure::Failure;
-use crate::values::{Format, command_line, shown};
+use crate::full::command_line::command_line;
+use crate::values::{Format, shown};
 use crate::{color, print};
 
 /// Each listener has a connection and thus a file descriptor.

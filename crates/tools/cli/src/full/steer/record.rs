@@ -13,8 +13,8 @@ use super::cgroups::{at, failure};
 use super::netns;
 use crate::clock;
 use crate::failure::Failure;
+use crate::full::policy::origins;
 use crate::interrupt::flag_on_signal;
-use crate::policy::origins;
 
 pub(super) fn record(pins: &Pins, args: &RecordArgs) -> Result<(), Failure> {
     if args.every.is_zero() {

@@ -6,7 +6,8 @@ use uncork_report::play::{GetDocument, TransferFigures};
 use super::args::GetArgs;
 use super::measure::measure;
 use crate::failure::Failure;
-use crate::values::{Format, command_line, shown};
+use crate::full::command_line::command_line;
+use crate::values::{Format, shown};
 use crate::{color, print};
 
 pub(super) fn run(args: &GetArgs) -> Result<(), Failure> {

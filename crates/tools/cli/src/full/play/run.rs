@@ -3,7 +3,7 @@
 use super::args::{PlayArgs, PlayCommand};
 use super::{audio, get};
 use crate::failure::Failure;
-use crate::open_files;
+use crate::full::open_files;
 
 pub(crate) fn run(args: &PlayArgs) -> Result<(), Failure> {
     open_files::allow_all();
