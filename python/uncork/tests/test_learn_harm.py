@@ -8,16 +8,19 @@ import pytest
 from scipy.special import ndtri
 
 from learn_worlds import SETTINGS, World, world
+from uncork.experiment import guard
+from uncork.experiment.decide.guardrails import in_limits
 from uncork.experiment.measures import parse_limit
+from uncork.experiment.rows import Settings as Judged
 from uncork.learn import guardrails
 from uncork.learn.decide import decide
 from uncork.learn.decisions import Decision
 from uncork.learn.entries import PreviousArms, State, View
 from uncork.learn.evidence import Counts, Section
-from uncork.learn.harm import AT_LIMIT, Margins, margins
-from uncork.learn.lift import Estimate, hierarchy, shrink
+from uncork.learn.harm import AT_LIMIT, Margins, margin, margins
+from uncork.learn.lift import NORMAL, Estimate, hierarchy, shrink
 from uncork.learn.settings import Overrides
-from uncork.measure.stats.jackknife import ratio_difference
+from uncork.measure.cubes import BUCKETS, RatioCube
 
 WORLD = world(networks=60, systems=6, seed=3)
 SYSTEMS = np.array(WORLD.section.system)
@@ -171,18 +174,77 @@ def test_truths_lie_around_the_expected_harm_as_far_as_it_says() -> None:
     assert abs(z.mean()) < 0.5
 
 
-def test_differences_of_ratios_have_an_interval_where_nothing_is_sent_again() -> None:
-    sent, none = np.full(30, 1e6), np.zeros(30)
-    assert ratio_difference(none, sent, none, sent) == (0.0, 0.0)
-    rng = np.random.default_rng(3)
-    draws = []
-    for _ in range(400):
-        again = rng.exponential(0.02, (2, 30)) * 1e6
-        draws.append(ratio_difference(again[0], sent, again[1] + 0.03 * 1e6, sent))
-    found = np.array(draws)
-    assert found[:, 0].mean() == pytest.approx(0.03, abs=0.001)
-    covered = np.abs(found[:, 0] - 0.03) <= 1.96 * found[:, 1]
-    assert covered.mean() > 0.93
+POINTS = parse_limit("retransmitted=2pp")
+POINTS_OF_LIMIT = 0.02
+
+
+def records_of(again: list[int], *, buckets: int, share: float = 0.02) -> Counts:
+    """Records of one network, one in each bucket and arm. `again`: places of treated records that send a
+    share again; the others send nothing again.
+    """
+    arm = np.tile([0, 1], buckets)
+    numerator = np.zeros(2 * buckets, dtype=np.int64)
+    numerator[2 * np.array(again, dtype=np.int64) + 1] = int(share * 1_000_000)
+    return counts(
+        {
+            "network": [np.full(2 * buckets, FILLED)],
+            "arm": [arm],
+            "day": [np.full(2 * buckets, SETTINGS.as_of - 1)],
+            "bucket": [np.repeat(np.arange(buckets), 2)],
+            "numerator": [numerator],
+            "denominator": [np.full(2 * buckets, 1_000_000)],
+        }
+    )
+
+
+def by_analyze(some: Counts) -> tuple[float, float]:
+    """Harm and its error in limits, as `uncork experiment analyze` takes them."""
+    sums = np.zeros((2, 2, BUCKETS))
+    for at, values in enumerate((some.numerator, some.denominator)):
+        np.add.at(sums[at], (some.arm, some.bucket), values)
+    [state] = guard.states({"retransmitted": RatioCube(*sums)}, Judged(guardrails=(POINTS,)), "A/B")
+    return in_limits(guard.guardrail(state), 0.95)
+
+
+@pytest.mark.parametrize(
+    "some",
+    [
+        pytest.param(records_of([], buckets=60), id="no events"),
+        pytest.param(records_of([7], buckets=60), id="one event"),
+        pytest.param(records_of([7], buckets=60, share=1.0), id="one event of all bytes"),
+        pytest.param(records_of(list(range(60)), buckets=60, share=0.08), id="an event in each record"),
+        pytest.param(records_of([], buckets=10), id="20 records"),
+        pytest.param(records_of([7], buckets=10), id="20 records, one event"),
+        pytest.param(records_of([], buckets=1), id="one unit"),
+        pytest.param(records_of([0], buckets=1), id="one unit with an event"),
+    ],
+)
+def test_learn_and_analyze_take_harm_in_points_by_one_rule(some: Counts) -> None:
+    one = margin(POINTS, some, np.ones(len(some.arm), dtype=np.int64))
+    assert one is not None
+    assert (one.lift / AT_LIMIT, one.error / -AT_LIMIT) == pytest.approx(by_analyze(some))
+    assert one.error > 0
+
+
+@pytest.mark.parametrize("records", [20, 60, 600])
+def test_without_events_the_error_is_that_of_the_rule_of_three(records: int) -> None:
+    """Of n units without an event at most 3.7 / n have one, at the 95 % level."""
+    some = counts(flows([FILLED], np.random.default_rng(3), harm=0.0, records=records))
+    one = margin(POINTS, replace(some, numerator=np.zeros_like(some.arm)), np.ones_like(some.arm))
+    assert one is not None
+    assert one.lift == 0
+    reach = NORMAL * POINTS_OF_LIMIT * one.error / -AT_LIMIT
+    assert reach == pytest.approx(3.7 / records, rel=0.6)
+
+
+def test_twenty_records_leave_a_network_what_it_inherits() -> None:
+    """Ten in each arm are no estimate of the network's own; by themselves they are hardly any evidence."""
+    section = replace(WORLD.section, metrics={"retransmitted": records_of([], buckets=10)})
+    (harm,) = margins(section, SETTINGS, hierarchy(section))
+    assert not harm.lifts.raw
+    assert harm.lifts.network.variance[FILLED] == harm.lifts.network.variance[EMPTY]
+    sure = harm.lifts.network.mean[FILLED] - AT_LIMIT
+    assert sure < 2 * np.sqrt(harm.lifts.network.variance[FILLED]), "no harm is not proven"
 
 
 def test_records_without_responses_are_no_evidence_of_aborted_ones() -> None:

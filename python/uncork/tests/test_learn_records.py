@@ -128,10 +128,8 @@ def test_the_limit_lets_the_rest_follow(learned: Path, counts: pa.Table) -> None
         store.plan(replace(SETTINGS, as_of=SETTINGS.as_of + day), counts, NOW)
         store.apply(max(store.numbers()), NOW)
     assert before < on(learned)
-    # Of one of the fourteen that gain, 530 records of each arm have more broken off with bbr, by chance.
-    likely = "likely breaks its limit: aborted:ratio"
-    assert sum(one.reason == likely and one.section == "large" for one in store.decisions(3).networks) == 1
-    assert len(on(learned)) == 13
+    # Of one of them, 530 records of each arm have more broken off with bbr: no more than chance gives.
+    assert len(on(learned)) == 14, "all that gain"
     store.plan(replace(SETTINGS, as_of=SETTINGS.as_of + 2), counts, NOW)
     same = [
         [(one.key, one.arm, one.since) for one in store.decisions(number)] for number in store.numbers()[-2:]

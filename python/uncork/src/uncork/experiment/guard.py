@@ -68,25 +68,17 @@ def _estimated(cube: Cube, limit: Limit, settings: Settings, estimand: str, alph
 
 def _of_shares(cube: RatioCube, limit: Limit, row: Row, level: float, alpha: float) -> Guarded | None:
     """By the difference of two shares, or their ratio, where an arm may have few events or none."""
-    found = rare.share_difference(
-        cube.numerator[0],
-        cube.denominator[0],
-        cube.numerator[1],
-        cube.denominator[1],
-        level=level,
-        is_rate=limit.points is None,
-    )
-    if not isinstance(found, rare.ShareDifference):
+    found = _shares(cube, limit, level)
+    if found is None:
         return None
     row = replace(row, control=found.control, treated=found.treated, reason="")
     better = METRICS[limit.measure.metric].better
     if limit.points is not None:
-        harm = _oriented((found.difference, found.difference), better)[0]
         p = found.p_above(limit.points) if better == "lower" else found.p_below(-limit.points)
         # Narrowest for harm that matters: twice the limit.
         valid = found.always_valid(alpha, expected=2 * max(limit.points, MIN_LIMIT))
-        fixed = found.low, found.high
-        return _guarded(row, limit, harm, _oriented(fixed, better), _oriented(valid, better), p=p)
+        harm, low, high = _harm_in_points(found, better)
+        return _guarded(row, limit, harm, (low, high), _oriented(valid, better), p=p)
     if found.control <= 0:
         return None
     ratio = found.treated / found.control - 1
@@ -95,6 +87,23 @@ def _of_shares(cube: RatioCube, limit: Limit, row: Row, level: float, alpha: flo
         return None
     ends = [_oriented((low - 1, high - 1), better) for low, high in (fixed, valid)]
     return _guarded(row, limit, _oriented((ratio, ratio), better)[0], *ends)
+
+
+def harm_in_points(cube: RatioCube, limit: Limit, level: float) -> tuple[float, float, float] | None:
+    """Of a limit in points: how much worse the treated arm is, and the ends of the interval for one look."""
+    found = _shares(cube, limit, level)
+    return None if found is None else _harm_in_points(found, METRICS[limit.measure.metric].better)
+
+
+def _harm_in_points(found: rare.ShareDifference, better: str) -> tuple[float, float, float]:
+    harm = _oriented((found.difference, found.difference), better)[0]
+    return harm, *_oriented(found.interval(found.level), better)
+
+
+def _shares(cube: RatioCube, limit: Limit, level: float) -> rare.ShareDifference | None:
+    sums = (part[arm] for arm in (0, 1) for part in (cube.numerator, cube.denominator))
+    found = rare.share_difference(*sums, level=level, is_rate=limit.points is None)
+    return found if isinstance(found, rare.ShareDifference) else None
 
 
 def _guarded(

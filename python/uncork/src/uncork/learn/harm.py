@@ -14,7 +14,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from uncork.experiment.decide.guardrails import MIN_LIMIT
+from uncork.experiment.decide import Guardrail
+from uncork.experiment.decide.guardrails import MIN_LIMIT, in_limits
+from uncork.experiment.guard import harm_in_points
 from uncork.experiment.result import Limit
 from uncork.learn.evidence import Counts, Section
 from uncork.learn.lift import (
@@ -29,7 +31,7 @@ from uncork.learn.lift import (
 )
 from uncork.learn.settings import Settings
 from uncork.learn.tree import PRIOR_TAU
-from uncork.measure.cubes import BUCKETS
+from uncork.measure.cubes import BUCKETS, RatioCube
 from uncork.measure.metrics import METRICS
 from uncork.measure.stats import jackknife
 from uncork.measure.stats.effect import Effect
@@ -38,6 +40,9 @@ Ints = NDArray[np.int64]
 
 AT_LIMIT = -PRIOR_TAU
 """The margin at the limit: as much as siblings differ before any evidence."""
+
+LEVEL = 0.95
+"""Of the interval that an error is taken from."""
 
 
 @dataclass(frozen=True)
@@ -78,25 +83,30 @@ def _max_harm(limit: Limit) -> float:
 def _pools(counts: Counts, settings: Settings, tree: Hierarchy, limit: Limit) -> Pools:
     factor = factors(counts, np.ones(len(counts.arm), dtype=np.int64), settings)
     weight = np.asarray(np.rint(factor * SCALE), dtype=np.int64)
-    return Pools(counts, weight, tree, limit.measure, partial(_margin, limit))
+    return Pools(counts, weight, tree, limit.measure, partial(margin, limit))
 
 
-def _margin(limit: Limit, counts: Counts, weight: Ints) -> Estimate | None:
+def margin(limit: Limit, counts: Counts, weight: Ints) -> Estimate | None:
+    """The margin by these rows, each counted as often as its weight says."""
     sums = np.zeros((2, 2, BUCKETS))
     for at, values in enumerate((counts.numerator, counts.denominator)):
         np.add.at(sums[at], (counts.arm, counts.bucket), values * weight)
-    arms = (sums[0, 0], sums[1, 0], sums[0, 1], sums[1, 1])
     if limit.points is not None:
-        more, error = jackknife.ratio_difference(*arms)
-        # A few users do not predict the next one, even if they were all alike.
-        buckets = np.count_nonzero(np.bincount(counts.bucket))
-        error = math.hypot(error, limit.points / math.sqrt(buckets))
-    else:
-        effect = jackknife.ratio_effect(*arms)
-        if not isinstance(effect, Effect):
-            return None
-        more = math.log(effect.ratio)
-        error = (math.log(effect.ratio_high) - more) / NORMAL
+        return _margin_in_points(limit, RatioCube(sums[0], sums[1]))
+    effect = jackknife.ratio_effect(sums[0, 0], sums[1, 0], sums[0, 1], sums[1, 1])
+    if not isinstance(effect, Effect):
+        return None
+    more = math.log(effect.ratio)
+    error = (math.log(effect.ratio_high) - more) / NORMAL
     harm = more if METRICS[limit.measure.metric].better == "lower" else -more
     scale = AT_LIMIT / _max_harm(limit)
     return Estimate(scale * harm, -scale * error)
+
+
+def _margin_in_points(limit: Limit, cube: RatioCube) -> Estimate | None:
+    """As `uncork experiment analyze` takes it, also where an arm has few events or none."""
+    found = harm_in_points(cube, limit, LEVEL)
+    if found is None or limit.points is None:
+        return None
+    harm, error = in_limits(Guardrail(str(limit.measure), limit.points, *found), LEVEL)
+    return Estimate(AT_LIMIT * harm, -AT_LIMIT * error)

@@ -55,7 +55,7 @@ def probability_kept(guards: Sequence[Guardrail], level: float) -> list[float | 
     known = [one for one in guards if one.is_known]
     if not known:
         return [None] * len(guards)
-    scaled = [_in_limits(one, level) for one in known]
+    scaled = [in_limits(one, level) for one in known]
     means, errors = [mean for mean, _ in scaled], [error for _, error in scaled]
     if len(known) == 1:
         keep = ROOT_SD**2 / (ROOT_SD**2 + errors[0] ** 2)
@@ -92,7 +92,7 @@ def _states(
     return states
 
 
-def _in_limits(one: Guardrail, level: float) -> tuple[float, float]:
+def in_limits(one: Guardrail, level: float) -> tuple[float, float]:
     """Harm and its error in limits. The error is that of the side towards the limit: intervals of rare events
     are not symmetric.
     """

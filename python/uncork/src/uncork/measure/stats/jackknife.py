@@ -29,13 +29,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from uncork.measure.stats.effect import NoInterval, Outcome, student_effect
-from uncork.measure.stats.tails import normal_quantile, student_quantile
+from uncork.measure.stats.tails import student_quantile
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -83,25 +82,6 @@ def ratio_effect(
             return NoInterval(reason, _ratio(*parts[:2]), _ratio(*parts[2:]), estimand)
     control, treated = ratio_with_replicates(*parts[:2]), ratio_with_replicates(*parts[2:])
     return effect_of_replicates(control, treated, level=level, estimand=estimand)
-
-
-def ratio_difference(
-    control_num: Floats, control_den: Floats, treated_num: Floats, treated_den: Floats
-) -> tuple[float, float]:
-    """Difference of sum(numerator) / sum(denominator), treated minus control, and its standard error, so
-    large that 1.96 of them reach as far as Student's t. Sums per bucket, as for `ratio_effect`; numerators
-    may all be 0.
-    """
-    used = (control_den != 0) | (treated_den != 0)
-    control = ratio_with_replicates(control_num[used], control_den[used])
-    difference = ratio_with_replicates(treated_num[used], treated_den[used]) - control
-    return float(difference[0]), float(_standard_error(difference[1:])) * _wider(len(control) - 2)
-
-
-@cache
-def _wider(freedom: int) -> float:
-    """How much further Student's t reaches than the normal distribution."""
-    return student_quantile(0.975, freedom) / normal_quantile(0.975)
 
 
 def quantile_effect(
