@@ -165,6 +165,20 @@ def test_no_interval_has_a_reason(sums: tuple[float, ...], reason: str) -> None:
     assert reason in outcome.reason
 
 
+@pytest.mark.parametrize("buckets", [1, 2, 30])
+@pytest.mark.parametrize("sent", [16_000_948.0, 30_522_754.0, 218_519_110.0])
+def test_buckets_that_do_not_differ_have_an_interval(buckets: int, sent: float) -> None:
+    """The rounding error of a share is not its variance."""
+    num, den = np.zeros(100), np.zeros(100)
+    den[:buckets] = sent
+    num[:buckets] = 522_754.0
+    found = known(share_difference(num, den, num, den))
+    ends = *found.interval(0.95), *found.always_valid()
+    assert np.isfinite(ends).all()
+    assert found.low < 0 < found.high
+    assert 0 < found.p_above(LIMIT) <= 1
+
+
 def test_rates_may_exceed_one() -> None:
     rng = np.random.default_rng(7)
     songs = np.full(100, 20.0)

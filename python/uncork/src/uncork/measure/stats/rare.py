@@ -34,6 +34,9 @@ Floats = NDArray[np.float64]
 MIN_TAIL = 1e-15
 """Tails of an interval are never thinner: below it quantiles of the beta distribution lose their digits."""
 
+ROUNDING = 1e-9
+"""Error of a share, as a part of it, up to which buckets are equal: sums of floats are not exact."""
+
 CORRELATION_TEST = 2.58
 """Standard errors from which on the arms' buckets count as correlated (1 % of pairs without correlation)."""
 
@@ -242,8 +245,9 @@ def _arm(num: Floats, den: Floats, nums: Sequence[Floats], units: float, is_rate
     parts = (num - share * den)[filled] / den.sum()
     count = len(parts)
     variance = float(parts @ parts) * count / max(count - 1, 1)
-    if share == 0 or variance == 0:
-        # Without events, or with one bucket only: each unit has all of its events, or none.
+    if share == 0 or variance <= (ROUNDING * share) ** 2:
+        # Without events, or with buckets that do not differ (one, say): each unit has all of its events, or
+        # none.
         unknown = share / size if is_rate else share * (1 - share) / size
         return ArmShare(share, unknown, math.inf, size, step, is_rate)
     return ArmShare(share, variance, _freedom(parts, num[filled]), size, step, is_rate)
