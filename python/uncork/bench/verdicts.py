@@ -3,12 +3,13 @@
     python bench/verdicts.py --experiments 2000 --page ../../docs/evidence/verdicts.md
 
 Each experiment is drawn with its truth (verdict_worlds.py), written as records and analysed as the command
-does it. Same numbers in, same page out.
+does it. Same numbers in, same page out. With `--results FILE`, an interrupted run continues.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -99,8 +100,20 @@ class Judged:
             size = float(self.world.resent_more[at]) - LIMIT_POINTS
         return self.world.names()[at] if size > DETECTABLE * error else None
 
+    def line(self) -> str:
+        """As a line of JSON. The world follows from its seed."""
+        values = (self.world.seed, self.decision, self.sentence, self.enabled, self.blocked_by)
+        return json.dumps(values, ensure_ascii=False)
+
+    @staticmethod
+    def from_line(text: str) -> Judged:
+        seed, decision, sentence, enabled, blocked_by = json.loads(text)
+        return Judged(draw(seed), decision, sentence, tuple(enabled), tuple(blocked_by))
+
 
 LIMIT_POINTS = 0.02
+PROGRESS = 100
+"""Experiments between lines of progress."""
 
 
 def judged(seed: int) -> Judged:
@@ -237,12 +250,12 @@ def main() -> None:
     )
     parser.add_argument("--first", type=int, default=0, help="seed of the first [default: 0]")
     parser.add_argument("--jobs", type=int, default=2, help="processes [default: 2]")
+    parser.add_argument("--results", type=Path, help="append each result to this file, and continue from it")
     parser.add_argument("--page", type=Path, help="write the evidence page to this file")
     parser.add_argument("--wrong", action="store_true", help="print each headline that is wrong")
     arguments = parser.parse_args()
     seeds = range(arguments.first, arguments.first + arguments.experiments)
-    with ProcessPoolExecutor(arguments.jobs) as pool:
-        found = list(pool.map(judged, seeds, chunksize=8))
+    found = all_judged(seeds, arguments.jobs, arguments.results)
     text = page(found, f"python bench/verdicts.py --experiments {arguments.experiments}")
     if arguments.wrong:
         print_wrong(found)
@@ -252,14 +265,37 @@ def main() -> None:
         arguments.page.write_text(text, encoding="utf-8")
 
 
+def all_judged(seeds: Sequence[int], jobs: int, results: Path | None) -> list[Judged]:
+    """In the order of the seeds, with progress."""
+    known = _known(results)
+    missing = [seed for seed in seeds if seed not in known]
+    with ProcessPoolExecutor(jobs) as pool:
+        for count, one in enumerate(pool.map(judged, missing, chunksize=8), 1):
+            known[one.world.seed] = one
+            if results:
+                with results.open("a", encoding="utf-8") as file:
+                    file.write(f"{one.line()}\n")
+            if count % PROGRESS == 0 or count == len(missing):
+                print(f"{count:,} of {len(missing):,} experiments", file=sys.stderr, flush=True)
+    return [known[seed] for seed in seeds]
+
+
+def _known(results: Path | None) -> dict[int, Judged]:
+    """By seed."""
+    if results is None or not results.exists():
+        return {}
+    found = map(Judged.from_line, results.read_text(encoding="utf-8").splitlines())
+    return {one.world.seed: one for one in found}
+
+
 def print_wrong(found: Sequence[Judged]) -> None:
     """Each experiment with a wrong headline, and its truth."""
     for one in found:
-        if found := faults(one):
+        if wrong := faults(one):
             world = one.world
             harm = ", ".join(f"{name} {100 * value:+.1f} pp" for name, value in world.true_harm().items())
             print(
-                f"{world.seed}: {', '.join(found)}: {world.units} clients, {len(world.share)} cells, "
+                f"{world.seed}: {', '.join(wrong)}: {world.units} clients, {len(world.share)} cells, "
                 f"effects {world.effects}, guardrails {world.guardrails}, Simpson {world.is_simpson}, "
                 f"lift {100 * np.expm1(world.true_lift()):+.1f} %, {harm}, broken {one.must_name()}\n"
                 f"    {one.decision}: {one.sentence} {one.blocked_by}"
