@@ -49,6 +49,20 @@ def test_a_headline_is_never_against_the_whole() -> None:
             assert found.decision == "wait"
 
 
+def test_other_cells_do_not_acquit_a_cell_that_is_likely_broken() -> None:
+    """Thirty cells keep the limit. In one more, harm is beyond it, though its interval is not."""
+
+    def guarded(harm: float, error: float) -> tuple[Guardrail, ...]:
+        return (Guardrail("retransmitted:ratio", 0.02, harm, harm - 1.96 * error, harm + 1.96 * error),)
+
+    gain = Estimate(0.1, 0.02)
+    fine = [Group(f"AS{n}", 1 / 31, gain, guarded(0.003, 0.004)) for n in range(30)]
+    case = Case(Group("", 1.0, gain), (*fine, Group("AS30", 1 / 31, gain, guarded(0.059, 0.037))))
+    found = decide(case)
+    assert found.decision == "enable some"
+    assert (found.wait, found.cells[-1].reason) == (("AS30",), "guardrail likely broken")
+
+
 def test_tau_is_integrated_for_few_cells() -> None:
     """Two cells that differ widely keep their own estimates; two alike move together."""
     apart = shrink([0.0, 1.0], [0.05, 0.05], root_sd=1.0, tau_scale=0.1)

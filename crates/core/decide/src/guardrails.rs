@@ -106,18 +106,25 @@ fn state(one: &Guardrail, kept: Option<f64>, case: &Case, tests: f64) -> Guardra
 }
 
 /// Of one measure in several groups: the probability that each keeps the limit.
+///
+/// The other groups can make harm in a group more likely, but not less: where one of many is broken, they say nothing of it.
 fn probability_kept(guards: &[&Guardrail], level: f64) -> Vec<Option<f64>> {
     let scaled: Vec<(f64, f64)> =
         guards.iter().filter_map(|one| Some(in_limits(one, one.harm?, level))).collect();
-    let broken = match scaled[..] {
-        [(mean, error)] => {
-            let keep = PRIOR.root_sd.powi(2) / (PRIOR.root_sd.powi(2) + error * error);
-            vec![normal_cdf((keep * mean - 1.0) / (keep.sqrt() * error))]
+    let mut broken: Vec<f64> = scaled.iter().map(|&(mean, error)| probability_broken(mean, error)).collect();
+    if broken.len() > 1 {
+        for (own, together) in broken.iter_mut().zip(shrink(&scaled, PRIOR).above(1.0)) {
+            *own = own.max(together);
         }
-        _ => shrink(&scaled, PRIOR).above(1.0),
-    };
+    }
     let mut broken = broken.into_iter();
     guards.iter().map(|one| one.harm.and_then(|_| broken.next()).map(|p| 1.0 - p)).collect()
+}
+
+/// By a group's own estimate, in limits.
+fn probability_broken(mean: f64, error: f64) -> f64 {
+    let keep = PRIOR.root_sd.powi(2) / (PRIOR.root_sd.powi(2) + error * error);
+    normal_cdf((keep * mean - 1.0) / (keep.sqrt() * error))
 }
 
 /// Harm and its error in limits. The error is that of the side towards the limit: intervals of rare events are not symmetric.

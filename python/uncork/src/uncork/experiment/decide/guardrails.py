@@ -51,19 +51,25 @@ def is_acceptable(state: str) -> bool:
 
 
 def probability_kept(guards: Sequence[Guardrail], level: float) -> list[float | None]:
-    """Of one measure in several groups: the probability that each keeps the limit."""
-    known = [one for one in guards if one.is_known]
-    if not known:
-        return [None] * len(guards)
-    scaled = [in_limits(one, level) for one in known]
-    means, errors = [mean for mean, _ in scaled], [error for _, error in scaled]
-    if len(known) == 1:
-        keep = ROOT_SD**2 / (ROOT_SD**2 + errors[0] ** 2)
-        broken = [float(special.ndtr((keep * means[0] - 1) / (keep**0.5 * errors[0])))]
-    else:
-        broken = shrink(means, errors, root_sd=ROOT_SD, tau_scale=TAU_SCALE).above(1.0)
+    """Of one measure in several groups: the probability that each keeps the limit.
+
+    The other groups can make harm in a group more likely, but not less: where one of many is broken, they
+    say nothing of it.
+    """
+    scaled = [in_limits(one, level) for one in guards if one.is_known]
+    broken = [_alone(mean, error) for mean, error in scaled]
+    if len(scaled) > 1:
+        means, errors = zip(*scaled, strict=True)
+        together = shrink(means, errors, root_sd=ROOT_SD, tau_scale=TAU_SCALE).above(1.0)
+        broken = list(map(max, broken, together))
     kept = iter(1 - p for p in broken)
     return [next(kept) if one.is_known else None for one in guards]
+
+
+def _alone(mean: float, error: float) -> float:
+    """Probability that the limit is broken, by the group's own estimate in limits."""
+    keep = ROOT_SD**2 / (ROOT_SD**2 + error**2)
+    return float(special.ndtr((keep * mean - 1) / (keep**0.5 * error)))
 
 
 def states_of(case: Case) -> tuple[dict[str, str], list[dict[str, str]]]:
