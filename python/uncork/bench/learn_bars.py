@@ -44,6 +44,8 @@ BAR_DAYS = (3, 7, 10, 30)
 CURVE_DAY = 7
 RATES = (10_000, 25_000, 250_000)
 """Random records a day."""
+AIMED_AT = 25_000
+"""Random records a day from which on `learn` should do as well as the reference."""
 NO_GAIN = World("A/A", 2_000, 125, (Kind(1.0),))
 HARM = float(np.log1p(-SETTINGS.tolerated))
 BAR = 0.85
@@ -57,6 +59,7 @@ class Day:
 
     world: str
     rate: int
+    seed: int
     day: int
     gain: float
     reference: float
@@ -104,7 +107,15 @@ def play(world: World, rate: int, seed: int, days: Sequence[int] = DAYS) -> list
         truth = drawn.lift_of_week(day - 1)
         found.append(
             _day(
-                world, rate, day, networks, by_rules, truth, drawn.share, was_on, reference, known, day - last
+                (world.name, rate, seed, day),
+                networks,
+                by_rules,
+                truth,
+                drawn.share,
+                was_on,
+                reference,
+                known,
+                day - last,
             )
         )
         was_on, last = networks.arm == "bbr", day
@@ -134,9 +145,7 @@ def _afresh(share: Floats, lift: Floats, p_safe: Floats, bound: float) -> Bools:
 
 
 def _day(
-    world: World,
-    rate: int,
-    day: int,
+    case: tuple[str, int, int, int],
     of: Decisions,
     by_rules: Decisions,
     truth: Floats,
@@ -158,13 +167,11 @@ def _day(
             float((share * truth)[_afresh(share, of.lift, of.p_safe, bound)].sum()) / best
             for bound in (*BOUNDS, 1.0)
         )
-        if day == CURVE_DAY
+        if case[-1] == CURVE_DAY
         else ()
     )
     return Day(
-        world=world.name,
-        rate=rate,
-        day=day,
+        *case,
         gain=float((share * truth)[on].sum()) / best,
         reference=float((share * truth)[afresh].sum()) / best,
         ruled=float((share * truth)[by_rules.arm == "bbr"].sum()) / best,
