@@ -75,6 +75,13 @@ class Judged:
             self.enabled_lift() <= 0 or not self.world.is_limit_kept() or self.enabled_harm() > 0.002
         )
 
+    def why_wrong_enable(self) -> str:
+        """The kind of a wrong "enable"."""
+        if self.enabled_lift() <= 0:
+            return "no effect" if self.world.effects == "none" else "a loss"
+        kept = self.world.is_limit_kept()
+        return "a limit broken in a region" if kept else "a limit broken over all clients"
+
     def is_wrong_keep(self) -> bool:
         """It says that nothing is gained, where a gain worth the change is there for all clients."""
         gains = self.world.true_lift() > np.log1p(WORTH) and self.world.is_limit_kept()
@@ -206,6 +213,21 @@ def decisions(found: Sequence[Judged]) -> list[str]:
     return lines
 
 
+def wrong_enables(found: Sequence[Judged]) -> list[str]:
+    """Kinds of wrong "enable" of fair experiments, and what chance gives."""
+    fair = [one for one in found if one.world.is_fair]
+    kinds = Counter(one.why_wrong_enable() for one in fair if one.is_wrong_enable())
+    count = sum(one.world.effects == "none" for one in fair)
+    return [
+        "| wrong “enable”: true is | count |",
+        "|---|--:|",
+        *(f"| {kind} | {number} |" for kind, number in kinds.most_common()),
+        "",
+        "Without any effect, a 95 % interval is above zero in 2.5 % of the experiments:",
+        f"{0.025 * count:.0f} of {count}.",
+    ]
+
+
 def page(found: Sequence[Judged], command: str) -> str:
     """The evidence page."""
     lines = rates(found)
@@ -228,6 +250,8 @@ def page(found: Sequence[Judged], command: str) -> str:
             "Headlines of fair experiments, by what is true:",
             "",
             *decisions(found),
+            "",
+            *wrong_enables(found),
             "",
             "Experiments have 20 to 20,000 clients, 1 to 200 regions and effects of −20 to +30 %. A broken",
             "region loses 20 to 85 %. Requests per client follow a Pareto distribution. 15 % of the",
