@@ -17,6 +17,7 @@ const MIN_ERRORS: f64 = 3.0;
 #[derive(Debug)]
 struct Dependence {
     cell: usize,
+    class: String,
     cc: String,
     /// Its mean share in the runs in which it starts first, and in the others.
     first: f64,
@@ -33,7 +34,7 @@ pub(crate) fn warning(results: &RunResults<'_>) -> Option<String> {
     let found: Vec<Dependence> = shared.iter().filter_map(|cell| of_cell(results, *cell)).collect();
     let size = |one: &Dependence| (one.first - one.later).abs();
     let largest = found.iter().max_by(|one, other| size(one).total_cmp(&size(other)))?;
-    let Dependence { cell, cc, first, later, range: [low, high] } = largest;
+    let Dependence { cell, cc, first, later, range: [low, high], .. } = largest;
     let place = match cell_name(results.scenario, *cell) {
         name if name.is_empty() => String::new(),
         name => format!("; most with {name}"),
@@ -50,6 +51,17 @@ pub(crate) fn warning(results: &RunResults<'_>) -> Option<String> {
     ))
 }
 
+/// The least and the largest share, in a run, of the flows of a controller of a class, if it depends on
+/// who starts first.
+pub(crate) fn range(
+    results: &RunResults<'_>,
+    cell: usize,
+    (class, cc): (&str, &str),
+) -> Option<[f64; 2]> {
+    let found = dependences(results, cell);
+    found.into_iter().find(|one| one.class == class && one.cc == cc).map(|one| one.range)
+}
+
 /// The controllers of the cell's long flows, each with its class.
 fn groups(results: &RunResults<'_>, cell: usize) -> Vec<(String, String)> {
     let classes = &results.scenario.cells[cell].classes;
@@ -59,7 +71,17 @@ fn groups(results: &RunResults<'_>, cell: usize) -> Vec<(String, String)> {
 
 /// The group of a cell with the share that depends most on its start.
 fn of_cell(results: &RunResults<'_>, cell: usize) -> Option<Dependence> {
+    let size = |one: &Dependence| (one.first - one.later).abs();
+    let found = dependences(results, cell).into_iter();
+    found.max_by(|one, other| size(one).total_cmp(&size(other)))
+}
+
+/// The groups of a cell whose shares depend on their starts.
+fn dependences(results: &RunResults<'_>, cell: usize) -> Vec<Dependence> {
     let groups = groups(results, cell);
+    if groups.len() < 2 {
+        return Vec::new();
+    }
     let first = |run: &RunOutcome| {
         let start = |group: &&(String, String)| mean_start(run, group).unwrap_or(f64::INFINITY);
         groups.iter().min_by(|one, other| start(one).total_cmp(&start(other))).cloned()
@@ -78,10 +100,10 @@ fn of_cell(results: &RunResults<'_>, cell: usize) -> Option<Dependence> {
         let (first, later) = apart(&when_first, &when_later)?;
         let all = || when_first.iter().chain(&when_later).copied();
         let range = [all().fold(1.0, f64::min), all().fold(0.0, f64::max)];
-        Some(Dependence { cell, cc: cc.clone(), first, later, range })
+        let (class, cc) = group.clone();
+        Some(Dependence { cell, class, cc, first, later, range })
     });
-    let size = |one: &Dependence| (one.first - one.later).abs();
-    dependences.max_by(|one, other| size(one).total_cmp(&size(other)))
+    dependences.collect()
 }
 
 /// When the flows of a group start on average, in nanoseconds.
@@ -114,6 +136,7 @@ mod tests {
     use crate::scenario::Scenario;
     use crate::testing::record;
     use uncork_flow::FlowRecord;
+    use uncork_report::lab::{Cell, Metric as Measured};
 
     const TEXT: &str = "title = \"t\"\n[run]\nend = \"10s\"\nseeds = 8\n\
                         [path]\nrate = \"20mbit\"\nrtt = \"20ms\"\n\
@@ -155,10 +178,34 @@ mod tests {
         (0..2).flat_map(|cell| (1..=8).map(move |seed| of(cell, seed))).collect()
     }
 
+    fn scenario() -> Scenario {
+        Scenario::parse("t", TEXT, &[], &crate::builtin::NoFiles).expect("valid")
+    }
+
     fn warned(first: f64, later: f64) -> Option<String> {
-        let scenario = Scenario::parse("t", TEXT, &[], &crate::builtin::NoFiles).expect("valid");
-        let runs = runs(first, later);
-        warning(&RunResults::new(&scenario, &runs))
+        warning(&RunResults::new(&scenario(), &runs(first, later)))
+    }
+
+    /// The second cell has a range, the first has none.
+    #[test]
+    fn table_has_the_range_where_the_order_decides() {
+        let scenario = scenario();
+        let runs = runs(0.62, 0.41);
+        let cells = super::super::tables::cells(&RunResults::new(&scenario, &runs));
+        let names = |cell: &Cell, cc: &str| {
+            let class = cell.classes.iter().find(|class| class.cc == cc).expect("the controller");
+            let shares = class.metrics.iter().filter(|metric| metric.name.starts_with("share"));
+            let of = |metric: &Measured| (metric.name.clone(), metric.estimate.value.round());
+            shares.map(of).collect::<Vec<_>>()
+        };
+        let shares = |pairs: &[(&str, f64)]| {
+            pairs.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect::<Vec<_>>()
+        };
+        assert_eq!(names(&cells[0], "cubic"), shares(&[("share_mean", 50.0)]));
+        let ranges = [("share_mean", 51.0), ("share_min", 40.0), ("share_max", 63.0)];
+        assert_eq!(names(&cells[1], "cubic"), shares(&ranges));
+        assert_eq!(names(&cells[1], "bbr1").len(), 3);
+        assert!(names(&cells[1], "cubic+bbr1").is_empty(), "no group of its own");
     }
 
     #[test]

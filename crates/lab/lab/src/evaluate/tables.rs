@@ -1,10 +1,11 @@
 //! The results table: each class and controller of each cell.
 
 use uncork_flow::FlowRecord;
-use uncork_report::lab::{Cell, ClassResult, Metric as Measured};
+use uncork_report::lab::{Cell, ClassResult, Estimate, Metric as Measured};
 
 use super::outcome::RunOutcome;
 use super::results::RunResults;
+use super::starts;
 use super::units::scaled;
 use crate::scenario::{Class, Metric, Quantity, Selection, Statistic};
 
@@ -92,6 +93,9 @@ fn of_class(
     metrics.retain(|metric| !(has_objects && metric.name.starts_with("goodput")));
     let whole = alone || (cc.is_none() && results.scenario.cells[cell].classes.len() == 1);
     metrics.retain(|metric| !(whole && metric.name.starts_with("share")));
+    if let Some(range) = cc.as_ref().and_then(|cc| starts::range(results, cell, (&class, cc))) {
+        add_range(&mut metrics, range);
+    }
     // For a single flow the sum is all.
     let single = described.flows == 1 && cc.is_some();
     let repeats = |name: &str| matches!(name, "goodput_p50" | "goodput_mean");
@@ -99,4 +103,15 @@ fn of_class(
     let cc = cc.unwrap_or_else(|| described.ccs.join("+"));
     let endless = !described.has(Metric::Completion);
     ClassResult { metrics, class, cc, flows: counts.0, finished: counts.1, endless }
+}
+
+/// Adds the least and the largest share in a run after the mean of them.
+fn add_range(metrics: &mut Vec<Measured>, range: [f64; 2]) {
+    let Some(at) = metrics.iter().position(|metric| metric.name == "share_mean") else { return };
+    let Measured { unit, estimate, .. } = metrics[at].clone();
+    let bound = |name: &str, share: f64| {
+        let estimate = Estimate { value: 100.0 * share, low: None, high: None, ..estimate };
+        Measured { name: name.into(), unit: unit.clone(), estimate }
+    };
+    metrics.splice(at + 1..at + 1, [bound("share_min", range[0]), bound("share_max", range[1])]);
 }

@@ -14,7 +14,7 @@ use crate::words;
 /// any.
 type CompactColumn = (&'static str, &'static str, &'static str, f64, Option<usize>);
 
-const FIGURES: [CompactColumn; 16] = [
+const FIGURES: [CompactColumn; 18] = [
     ("completion s", "p50", "completion_p50", 1.0, None),
     ("completion s", "p90", "completion_p90", 1.0, None),
     ("bandwidth", "Mbit/s", "bandwidth_p50", 1e-6, None),
@@ -31,6 +31,8 @@ const FIGURES: [CompactColumn; 16] = [
     ("RTOs", "mean", "timeouts_mean", 1.0, Some(1)),
     ("Jain", "mean", "jain_mean", 1.0, Some(3)),
     ("share", "%", "share_mean", 1.0, Some(1)),
+    ("over orders %", "min", "share_min", 1.0, Some(1)),
+    ("over orders %", "max", "share_max", 1.0, Some(1)),
 ];
 
 impl LabDocument {

@@ -1,10 +1,12 @@
 //! Which columns a table keeps if it is too wide.
 
 /// Metrics by their importance for a decision, the most important first; others come last.
-const PRIORITY: [&str; 18] = [
+const PRIORITY: [&str; 20] = [
     "completion_p50",
     "goodput_sum",
     "share_mean",
+    "share_min",
+    "share_max",
     "playback_latency_p50",
     // The metrics from here on may be dropped, from the end of the list.
     "stutters_mean",
@@ -23,9 +25,9 @@ const PRIORITY: [&str; 18] = [
     "rtt_time_p50",
 ];
 /// The first metrics are never dropped: what was delivered, when, and to whom.
-const NEVER_DROPPED: usize = 4;
+const NEVER_DROPPED: usize = 6;
 /// These are what a decision needs: gains and costs.
-const ESSENTIAL: usize = 13;
+const ESSENTIAL: usize = 15;
 
 /// Rank of a metric, 0 for the most important.
 fn rank(metric: &str) -> usize {

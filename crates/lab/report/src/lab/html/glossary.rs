@@ -35,7 +35,11 @@ const MEANINGS: [(&str, &str, &str); 17] = [
         "utilisation",
         "Payload that reached the receiver, with its headers, over what the bottleneck could carry in that time.",
     ),
-    ("share", "share", "Part of what all flows that share links deliver."),
+    (
+        "share",
+        "share",
+        "Part of what all flows that share links deliver. min and max: over the orders of starts, where the order decides. Then the mean says little.",
+    ),
     (
         "jain",
         "Jain",
