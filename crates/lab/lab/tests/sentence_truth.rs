@@ -8,17 +8,24 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
-use uncork_lab::{CompareSpec, Engine, SweepResults, Workload, items, run_items};
+use uncork_lab::{CompareSpec, Engine, Start, SweepResults, Workload, items, run_items};
 use uncork_path::HostJitter;
-use uncork_report::lab::{Answer, AnswerKind};
+use uncork_report::lab::{Answer, AnswerKind, ClassResult, LabDocument};
 use uncork_units::Rng;
 
 /// Cases in CI.
 const CASES: u64 = 40;
 /// Seeds of the truth, other than those of the sentences.
 const REFERENCE: (u32, u64) = (60, 1_001);
-const KINDS: [&str; 4] =
-    ["one transfer", "one bulk flow", "flows of one controller", "unequal numbers share a link"];
+const KINDS: [&str; 5] = [
+    "one transfer",
+    "one bulk flow",
+    "flows of one controller",
+    "unequal numbers share a link",
+    "programs that start in turn",
+];
+/// The kind whose flows connect in turn, as mixes do by default.
+const IN_TURN: usize = 4;
 const CCS: [&str; 5] = ["reno", "cubic", "bbr1", "bbr2", "bbr3"];
 
 /// What became of a sentence.
@@ -37,18 +44,20 @@ enum Fate {
 /// A random comparison of a kind.
 fn drawn(case: u64) -> (usize, CompareSpec) {
     let mut rng = Rng::new(2_038, case);
-    let kind = rng.below(4) as usize;
+    let kind = rng.below(5) as usize;
+    let in_turn = kind == IN_TURN;
     let mut uniform = || rng.below(1 << 32) as f64 / 2f64.powi(32);
     let mut log = |low: f64, high: f64| low * (high / low).powf(uniform());
     let (rate, rtt) = (log(1.0, if kind == 0 { 40.0 } else { 8.0 }), log(5.0, 150.0));
-    let (loss, buffer) = (log(0.05, 3.0), log(0.3, 4.0));
-    let (size, seconds) = (log(30e3, 500e3), log(1.5, 3.0));
+    let (loss, buffer) = (log(0.05, 3.0), log(0.3, if in_turn { 16.0 } else { 4.0 }));
+    let (size, seconds) = (log(30e3, 500e3), log(1.5, if in_turn { 12.0 } else { 3.0 }));
     let is_lossless = rng.below(2) == 0;
     let one = rng.below(5) as usize;
     let other = (one + 1 + rng.below(4) as usize) % 5;
     let several = 2 + rng.below(3) as usize;
-    let mix = [vec![CCS[one]], vec![CCS[other]; several]].concat().join("+");
-    let columns = if kind == 3 { vec![mix] } else { vec![CCS[one].into(), CCS[other].into()] };
+    let few = if in_turn { 1 + rng.below(3) as usize } else { 1 };
+    let mix = [vec![CCS[one]; few], vec![CCS[other]; several]].concat().join("+");
+    let columns = if kind < 3 { vec![CCS[one].into(), CCS[other].into()] } else { vec![mix] };
     // At least two packets of queue.
     let bytes = (buffer * rate * rtt * 125.0).max(3_000.0) as u64;
     let spec = CompareSpec {
@@ -63,7 +72,7 @@ fn drawn(case: u64) -> (usize, CompareSpec) {
         queue: None,
         jitter: None,
         host_jitter: HostJitter::Usual,
-        start: None,
+        start: (kind == 3).then_some(Start::Random),
         workload: match kind {
             0 => Workload::Transfer(format!("{}B", size as u64).parse().unwrap()),
             _ => Workload::Duration(format!("{}ms", (seconds * 1e3) as u64).parse().unwrap()),
@@ -76,13 +85,86 @@ fn drawn(case: u64) -> (usize, CompareSpec) {
     (kind, spec)
 }
 
-fn first_answer(spec: &CompareSpec) -> Answer {
+fn document(spec: &CompareSpec) -> LabDocument {
     let scenario = spec.scenario(None).unwrap();
     let stop = AtomicBool::new(false);
     let runs =
         run_items((&scenario, Engine::Sim), &items(&scenario), 2, &stop, &|_, _| {}).unwrap();
-    let mut document = SweepResults::new(runs).document(&scenario, "uncork".into(), false);
-    document.answers.swap_remove(0)
+    SweepResults::new(runs).document(&scenario, "uncork".into(), false)
+}
+
+/// The share of a group of flows, in percent.
+struct Share {
+    mean: f64,
+    /// Least and largest, if the order of starts decides it.
+    range: Option<[f64; 2]>,
+    /// With equal flows.
+    equal: f64,
+}
+
+fn shares(document: &LabDocument) -> Vec<Share> {
+    let groups = || document.cells[0].classes.iter().filter(|group| !group.cc.contains('+'));
+    let flows: u64 = groups().map(|group| group.flows).sum();
+    let of_group = |group: &ClassResult| {
+        let named = |name: &str| {
+            let metric = group.metrics.iter().find(|metric| metric.name == name);
+            metric.map(|metric| metric.estimate.value)
+        };
+        let range = named("share_min").zip(named("share_max")).map(|(min, max)| [min, max]);
+        let equal = 100.0 * group.flows as f64 / flows as f64;
+        Some(Share { mean: named("share_mean")?, range, equal })
+    };
+    groups().filter_map(of_group).collect()
+}
+
+/// What a result says of orders of starts, compared with the reference.
+#[derive(Default)]
+struct Orders {
+    /// Groups whose share has a range in both, only in the result, only in the reference, in neither.
+    both: usize,
+    only_said: usize,
+    only_truth: usize,
+    neither: usize,
+    /// Ranges of the result that contain the mean of the reference.
+    covers: usize,
+    /// Sentences that name a side with more, and those of them that some order may reverse.
+    decided: usize,
+    reversed: usize,
+}
+
+impl Orders {
+    fn count(&mut self, said: &LabDocument, truth: &LabDocument) {
+        let decided = matches!(said.answers[0].kind, AnswerKind::Better | AnswerKind::Worse);
+        let within = |share: &Share| {
+            share.range.is_some_and(|[min, max]| min < share.equal && share.equal < max)
+        };
+        self.decided += usize::from(decided);
+        self.reversed += usize::from(decided && shares(said).iter().any(within));
+        for (said, truth) in shares(said).into_iter().zip(shares(truth)) {
+            match (said.range, truth.range) {
+                (Some(_), Some(_)) => self.both += 1,
+                (Some(_), None) => self.only_said += 1,
+                (None, Some(_)) => self.only_truth += 1,
+                (None, None) => self.neither += 1,
+            }
+            let covers = |[min, max]: [f64; 2]| min <= truth.mean && truth.mean <= max;
+            self.covers += usize::from(said.range.is_some_and(covers));
+        }
+    }
+
+    fn print(&self) {
+        println!("| shares with a range over orders | groups |\n|---|---:|");
+        println!("| in the result and in the reference | {} |", self.both);
+        println!("| in the result only | {} |", self.only_said);
+        println!("| in the reference only | {} |", self.only_truth);
+        println!("| in neither | {} |", self.neither);
+        let said = self.both + self.only_said;
+        println!("| ranges with the reference's mean inside | {} of {said} |", self.covers);
+        println!(
+            "| first sentences with a better side, and an equal share within the range | {} of {} |",
+            self.reversed, self.decided
+        );
+    }
 }
 
 /// What the reference says of a sentence.
@@ -133,12 +215,17 @@ fn first_sentence_is_hardly_ever_wrong() {
     let asked = std::env::var("UNCORK_SENTENCES").ok().and_then(|text| text.parse().ok());
     let cases = asked.unwrap_or(CASES);
     let (mut all, mut kinds) = (Counts::default(), BTreeMap::<usize, Counts>::new());
+    let mut orders = Orders::default();
     for case in 0..cases {
         let (kind, spec) = drawn(case);
-        let said = first_answer(&spec);
+        let said = document(&spec);
         let (seeds, first_seed) = REFERENCE;
-        let truth = first_answer(&CompareSpec { seeds, first_seed, ..spec.clone() });
-        let fate = fate(&said, &truth);
+        let truth = document(&CompareSpec { seeds, first_seed, ..spec.clone() });
+        if kind == IN_TURN {
+            orders.count(&said, &truth);
+        }
+        let (said, truth) = (&said.answers[0], &truth.answers[0]);
+        let fate = fate(said, truth);
         let limits = said.ratio.and_then(|ratio| ratio.low.zip(ratio.high));
         let covers = limits
             .zip(truth.ratio)
@@ -159,8 +246,11 @@ fn first_sentence_is_hardly_ever_wrong() {
         println!("{}", counts.row(KINDS[*kind]));
     }
     println!("{}", all.row("all"));
+    println!();
+    orders.print();
     // 1 % of wrong sentences; of few cases a single one may be.
     let allowed = (cases / 50).max(1) as usize;
     assert!(all.of(Fate::Wrong) <= allowed, "{}", all.row("all"));
     assert!(all.of(Fate::True) * 10 >= all.fates.len() * 6, "{}", all.row("all"));
+    assert!(orders.only_said * 10 <= orders.both + 10, "ranges that the reference has not");
 }
