@@ -31,8 +31,8 @@ const FIGURES: [CompactColumn; 18] = [
     ("RTOs", "mean", "timeouts_mean", 1.0, Some(1)),
     ("Jain", "mean", "jain_mean", 1.0, Some(3)),
     ("share", "%", "share_mean", 1.0, Some(1)),
-    ("over orders %", "min", "share_min", 1.0, Some(1)),
-    ("over orders %", "max", "share_max", 1.0, Some(1)),
+    ("by order %", "min", "share_min", 1.0, Some(1)),
+    ("by order %", "max", "share_max", 1.0, Some(1)),
 ];
 
 impl LabDocument {
