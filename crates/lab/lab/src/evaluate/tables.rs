@@ -113,5 +113,7 @@ fn add_range(metrics: &mut Vec<Measured>, range: [f64; 2]) {
         let estimate = Estimate { value: 100.0 * share, low: None, high: None, ..estimate };
         Measured { name: name.into(), unit: unit.clone(), estimate }
     };
-    metrics.splice(at + 1..at + 1, [bound("share_min", range[0]), bound("share_max", range[1])]);
+    let bounds = [bound("share_min", range[0]), bound("share_max", range[1])];
+    let rest = metrics.split_off(at + 1);
+    metrics.extend(bounds.into_iter().chain(rest));
 }
