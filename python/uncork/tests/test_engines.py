@@ -46,7 +46,7 @@ def _bits(table: Any, run: Run) -> dict[Any, Any]:
     return {
         view: (
             flows.counted(reduced), {key: units.tolist() for key, units in reduced.units.items()},
-            reduced.rows, reduced.rejected, reduced.outside, reduced.sources, reduced.arms,
+            reduced.rows, reduced.rejected, reduced.outside, reduced.arms,
         )
         for view, reduced in views.items()
     }  # fmt: skip

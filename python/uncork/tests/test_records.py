@@ -93,7 +93,6 @@ def test_the_laboratory_gets_arms_and_buckets() -> None:
         assert isinstance(bandwidth, DistributionCube)
         assert (bandwidth.counts.sum(axis=(1, 2)) / bandwidth.whole).tolist() == [6, 6]
         assert reduced.units[key].sum(axis=1).tolist() == [6, 6]
-    assert reduced.sources == {"client": 48}
 
 
 def test_objects_of_the_laboratory_are_read_if_named() -> None:

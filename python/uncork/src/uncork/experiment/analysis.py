@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from uncork.experiment import estimate, guard, measures, words
 from uncork.experiment.decisions import aimed, decided
 from uncork.experiment.estimate import Cubes
-from uncork.experiment.measures import PRIMARY
+from uncork.experiment.measures import IN_CELLS
+from uncork.experiment.needed import DAILY, HEAT, TIMES
 from uncork.experiment.result import (
     Analysis,
     Cell,
@@ -26,7 +27,7 @@ from uncork.experiment.result import (
     Series,
 )
 from uncork.experiment.rows import Settings, first_of, in_family, primary_for, row_of, rows_of
-from uncork.experiment.timeline import SHOWN, incidents, interference, series_of
+from uncork.experiment.timeline import incidents, interference, series_of
 from uncork.measure.cubes import Cube, DistributionCube, Key, Reduced
 from uncork.measure.metrics import METRICS, SIZE_CLASSES
 from uncork.measure.stats import power, sequential
@@ -36,58 +37,8 @@ View = tuple[str, ...]
 Views = Mapping[View, Reduced]
 Pasts = Mapping[View, Reduced]
 
-TIMES = ("day", "hour", "block")
 MAX_CELLS = 400
 """Of a key; the smaller ones are left out, and the page says so."""
-
-
-DAILY = (
-    Measure("throughput", "p50"),
-    Measure("throughput", "p10"),
-    Measure("bandwidth", "p10"),
-    Measure("stutters", "ratio"),
-    Measure("playback_latency", "p50"),
-    Measure("retransmitted", "ratio"),
-)
-HEAT = Measure("throughput", "p50"), Measure("completion", "p50")
-
-CountedViews = list[tuple[tuple[str, ...], list[View]]]
-"""Metrics, and the groupings in which they are counted."""
-
-
-@dataclass(frozen=True)
-class Needed:
-    """What to count: in the window of the decision, of all time by day, and before the switch."""
-
-    window: CountedViews
-    daily: CountedViews
-    past: CountedViews
-
-    def all(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """All keys and all metrics."""
-        some = [*self.window, *self.daily, *self.past]
-        keys = dict.fromkeys(key for _, of in some for view in of for key in view)
-        return tuple(keys), tuple(dict.fromkeys(name for names, _ in some for name in names))
-
-
-def views_needed(settings: Settings, has_time: bool, metrics: Sequence[str]) -> Needed:
-    """Every scan counts only what is shown."""
-
-    def some(names: Sequence[str]) -> tuple[str, ...]:
-        return tuple(name for name in dict.fromkeys(names) if name in metrics)
-
-    keys = [key for key in settings.keys if key not in TIMES]
-    primary = some([measure.metric for measure in ([settings.primary] if settings.primary else PRIMARY)])
-    window: CountedViews = [(some(metrics), [(), *((key,) for key in keys)])]
-    past: CountedViews = [(primary, [(), *((key,) for key in keys)])]
-    daily: CountedViews = []
-    if has_time:
-        heat = some([measure.metric for measure in HEAT])
-        window += [(heat, [("size_class", "hour")])] if heat else []
-        by_day = some([*primary, *(measure.metric for measure in DAILY)])
-        in_cells = some([*primary, *(measure.metric for measure in SHOWN)])
-        daily = [(by_day, [("day",)]), (in_cells, [(key, "day") for key in keys])]
-    return Needed(window, [one for one in daily if one[0] and one[1]], past if primary else [])
 
 
 def analyse(
@@ -208,7 +159,7 @@ def _draft(
     primary = primary_for(cubes, settings)
     others = [
         (measure, "secondary")
-        for name in ("throughput", "completion", "retransmitted", "stutters", "bandwidth")
+        for name in IN_CELLS
         if name in cubes
         for measure in measures.shown(name)
         if measure != primary
@@ -260,7 +211,7 @@ def _halves(cell: Cell, daily: Views, past: Pasts, facts: Facts, settings: Setti
     before = past[(cell.key,)].cells.get((cell.value,), {}) if (cell.key,) in past else {}
     variances = []
     for half in (days[:middle], days[middle:]):
-        pool = estimate.pooled([reduced.cells[day] for day in half])
+        pool = estimate.pooled([reduced.cells[day] for day in half], [measure.metric])
         rows = rows_of(pool, [(measure, "primary")], settings, "", before)
         variances += [power.log_error(row.effect) ** 2 for row in rows if row.effect]
     return variances

@@ -144,10 +144,9 @@ def total(cubes: Iterable[Cube]) -> Cube | None:
     return DistributionCube(counts, first, counted[0].gamma, counted[0].whole)
 
 
-def pooled(parts: Sequence[Cubes]) -> dict[str, Cube]:
-    """The sum of cells."""
-    names = dict.fromkeys(name for cubes in parts for name in cubes)
-    sums = {name: total([cubes[name] for cubes in parts if name in cubes]) for name in names}
+def pooled(parts: Sequence[Cubes], metrics: Iterable[str]) -> dict[str, Cube]:
+    """The sum of cells, of these metrics."""
+    sums = {name: total([cubes[name] for cubes in parts if name in cubes]) for name in dict.fromkeys(metrics)}
     return {name: cube for name, cube in sums.items() if cube is not None}
 
 

@@ -38,6 +38,9 @@ STATISTICS: dict[str, tuple[str, ...]] = {
 PRIMARY = (Measure("throughput", "p50"), Measure("bandwidth", "p50"), Measure("completion", "p50"))
 """The first that the records have is the primary measure, unless one is named."""
 
+IN_CELLS = ("throughput", "completion", "retransmitted", "stutters", "bandwidth")
+"""Metrics that are shown of each cell."""
+
 GUARDRAILS = (
     Limit(Measure("retransmitted", "ratio"), points=0.02),
     Limit(Measure("aborted", "ratio"), points=0.005),

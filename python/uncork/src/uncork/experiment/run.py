@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 import ibis.expr.types as ir
 
 from uncork.experiment import facts as facts_
-from uncork.experiment import intime
-from uncork.experiment.analysis import CountedViews, analyse, views_needed
+from uncork.experiment import intime, needed
+from uncork.experiment.analysis import analyse
 from uncork.experiment.health import ratio
 from uncork.experiment.health.balance import check_balance
 from uncork.experiment.health.names import same_arm
@@ -100,33 +100,36 @@ def run(
         window=(request.since, request.until),
         scope=request.scope,
     )
-    views = views_needed(request.settings, traffic.has_time, available(has))
+    metrics = available(has)
+    views = needed.of_window(request.settings, traffic.has_time, metrics)
     since = max((at for at in (request.since, named.switch) if at is not None), default=None)
 
-    ready = records if keep is None else Prepared.of(records, plan, *views.all(), keep)
+    kept = tuple(dict.fromkeys([*(key for view in views for key in view), *(["day"] * traffic.has_time)]))
+    ready = records if keep is None else Prepared.of(records, plan, kept, metrics, keep)
 
-    def count(some: CountedViews, window: tuple[int | None, int | None]) -> dict[tuple[str, ...], Reduced]:
-        counted: dict[tuple[str, ...], Reduced] = {}
-        for metrics, keys in some:
-            counted |= reduce_views(ready, replace(plan, window=window, metrics=metrics), keys, query)
-        return _paired(counted)
+    def count(some: needed.Counted, window: tuple[int | None, int | None]) -> dict[needed.View, Reduced]:
+        return _paired(reduce_views(ready, replace(plan, window=window), some, query))
 
     progress("counting the records of the decision")
-    of_window = count(views.window, (since, request.until))
-    progress("counting by day")
-    of_days = count(views.daily, (request.since, request.until))
-    past: dict[tuple[str, ...], Reduced] = {}
+    of_window = count(views, (since, request.until))
+    of_days: dict[needed.View, Reduced] = {}
+    past: dict[needed.View, Reduced] = {}
+    if traffic.has_time:
+        progress("counting by day")
+        in_time = needed.by_day(request.settings, of_window, metrics)
+        of_days = count(in_time, (request.since, request.until))
     if request.past and named.switch is not None:
         progress("counting the time before the switch")
-        past = count(views.past, (request.since, named.switch))
+        before = needed.of_past(request.settings, of_window, metrics)
+        past = count(before, (request.since, named.switch))
     decision = replace(plan, window=(since, request.until))
     is_laboratory = traffic.is_laboratory() or facts_.is_laboratory_table(has)
     units = None if is_laboratory else facts_.unit_counts(records, decision, (), query).get(())
     planned = ratio.planned(units or facts_.UnitCounts({}, {}, 0), request.share)
     facts = _facts(traffic, named, of_window[()], request, since, rejected or {})
     facts = _with_plan(facts, units, planned)
-    metrics = next(iter(of_window[()].cells.values()), {})
-    sources = facts_.sources(full, query, metrics) if "engine" in has or "source" in has else {}
+    counted = next(iter(of_window[()].cells.values()), {})
+    sources = facts_.sources(full, query, counted) if "engine" in has or "source" in has else {}
     settings = replace(request.settings, sources=sources)
     progress("checking the records")
     findings = health(decision)

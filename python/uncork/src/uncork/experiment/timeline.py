@@ -99,7 +99,7 @@ def _incident(
     wanted = [(measure, "secondary") for measure in SHOWN]
     rows: list[tuple[str, tuple[Row, ...]]] = []
     for name, some in phases:
-        cubes = estimate.pooled([cells[day] for day in some])
+        cubes = estimate.pooled([cells[day] for day in some], [measure.metric for measure in SHOWN])
         rows.append((name, tuple(rows_of(cubes, wanted, settings, estimand))))
     metrics = dict.fromkeys(measure for measure in SHOWN if any(measure.metric in cells[day] for day in days))
     drawn = tuple(_series(cells, days, measure) for measure in list(metrics)[:3])
@@ -176,7 +176,7 @@ def _moved(days: Reduced, shares: Mapping[str, float], primary: Measure) -> tupl
 
 def _step(share: float, cubes: Sequence[Cubes], primary: Measure, settings: Settings) -> Allocation:
     name = ab_at_share(share)
-    pool = estimate.pooled(cubes)
+    pool = estimate.pooled(cubes, [primary.metric])
     rows = rows_of(pool, [(primary, "primary")], settings, name) if share not in (0.0, 1.0) else []
     control = estimate.level_of(pool.get(primary.metric), 0, primary, f"{share:.2f}")
     return Allocation(share, len(cubes), control, rows[0].effect if rows else None)

@@ -4,6 +4,7 @@ The tables stay sparse; a cell's cubes are built when it is asked for. So thousa
 memory.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -54,11 +55,10 @@ class Part:
 
 @dataclass(frozen=True)
 class Tables:
-    """All that an engine returns: counts of metrics, of units and records, and of sources."""
+    """All that an engine returns: counts of metrics, of units and records."""
 
     parts: list[Part]
     units: pa.Table
-    sources: pa.Table
 
 
 def assemble(tables: Tables, texts: Texts, arms: tuple[str, ...]) -> Reduced:
@@ -69,10 +69,6 @@ def assemble(tables: Tables, texts: Texts, arms: tuple[str, ...]) -> Reduced:
     left_out, outside = _left_out(tables.units, arms)
     impossible = {f"{it.metric.name}: a value that cannot be": it.impossible for it in sparse}
     missing = {reason: int(rows[where].sum()) for reason, where in left_out.items()}
-    sources = {
-        name or UNKNOWN: n
-        for name, n in zip(*tables.sources.select(["source", "rows"]).to_pydict().values(), strict=True)
-    }
     return Reduced(
         arms=arms,
         by=tuple(texts),
@@ -81,7 +77,6 @@ def assemble(tables: Tables, texts: Texts, arms: tuple[str, ...]) -> Reduced:
         rows=int(rows.sum()),
         rejected={reason: count for reason, count in (missing | impossible).items() if count},
         outside=int(rows[outside].sum()),
-        sources=dict(sorted(sources.items())),
         records=_by_bucket(tables.units, "rows", grid),
         weighting=PER_CLIENT if any(part.whole == WEIGHT for part in tables.parts) else PER_RECORD,
     )
@@ -219,16 +214,22 @@ class _Sparse:
             whole=part.whole,
         )
 
-    def cube(self, cell: int, arms: int) -> Cube | None:
-        """The cube of a cell; none if it has no value there."""
-        here = slice(self.start[cell], self.start[cell + 1])
+    def has(self, cell: int) -> bool:
+        """Whether the metric has a value in the cell."""
+        here = self._rows(cell)
+        return bool(self.columns[1][here].any()) if self.metric.kind == "ratio" else here.start < here.stop
+
+    def _rows(self, cell: int) -> slice:
+        return slice(int(self.start[cell]), int(self.start[cell + 1]))
+
+    def cube(self, cell: int, arms: int) -> Cube:
+        """The cube of a cell that has a value."""
+        here = self._rows(cell)
         at = (self.arm[here], self.bucket[here])
         if self.metric.kind == "ratio":
-            sums = [_summed((arms, BUCKETS), at, column[here]).astype(np.float64) for column in self.columns]
-            return RatioCube(*sums) if sums[1].any() else None
+            sums = [_summed((arms, BUCKETS), at, column[here]) for column in self.columns]
+            return RatioCube(*(of.astype(np.float64) for of in sums))
         bins = self.bin[here]
-        if not len(bins):
-            return None
         first = int(bins.min())
         shape = (arms, BUCKETS, int(bins.max()) - first + 1)
         counts = _summed(shape, (*at, bins - first), self.columns[0][here])
@@ -236,26 +237,48 @@ class _Sparse:
 
 
 def _summed(shape: tuple[int, ...], at: tuple[Ints, ...], values: Ints) -> Ints:
-    summed = np.zeros(shape, dtype=np.int64)
-    np.add.at(summed, at, values)
-    return summed
+    summed = np.zeros(math.prod(shape), dtype=np.int64)
+    np.add.at(summed, np.ravel_multi_index(at, shape), values)
+    return summed.reshape(shape)
 
 
 class _Cells(Mapping[Key, Mapping[str, Cube]]):
-    """Cells by key. Each look-up builds the cell's cubes again."""
+    """Cells by key."""
 
     def __init__(self, grid: Grid, metrics: list[_Sparse]) -> None:
         self._arms = len(grid.arms)
         self._place = {key: place for place, key in enumerate(grid.keys())}
-        self._metrics = metrics
+        self._metrics = {it.metric.name: it for it in metrics}
 
-    def __getitem__(self, key: Key) -> dict[str, Cube]:
-        cell = self._place[key]
-        cubes = {it.metric.name: it.cube(cell, self._arms) for it in self._metrics}
-        return {name: cube for name, cube in cubes.items() if cube is not None}
+    def __getitem__(self, key: Key) -> Mapping[str, Cube]:
+        return _Cell(self._place[key], self._arms, self._metrics)
 
     def __iter__(self) -> Iterator[Key]:
         return iter(self._place)
 
     def __len__(self) -> int:
         return len(self._place)
+
+
+class _Cell(Mapping[str, Cube]):
+    """The cubes of a cell by metric, each built when it is asked for."""
+
+    def __init__(self, place: int, arms: int, metrics: Mapping[str, _Sparse]) -> None:
+        self._place, self._arms, self._metrics = place, arms, metrics
+        self._built: dict[str, Cube] = {}
+
+    def __getitem__(self, metric: str) -> Cube:
+        if metric not in self:
+            raise KeyError(metric)
+        if metric not in self._built:
+            self._built[metric] = self._metrics[metric].cube(self._place, self._arms)
+        return self._built[metric]
+
+    def __contains__(self, metric: object) -> bool:
+        return metric in self._metrics and self._metrics[str(metric)].has(self._place)
+
+    def __iter__(self) -> Iterator[str]:
+        return (metric for metric in self._metrics if metric in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)

@@ -78,8 +78,6 @@ class Reduced:
     """Records, or values of metrics, that were left out, by reason."""
     outside: int = 0
     """Records that are not of the experiment, or of arms that are not compared."""
-    sources: Mapping[str, int] = field(default_factory=dict)
-    """Records by how their throughput was measured (``schema.SOURCES``), or ``unknown``."""
     records: Mapping[Key, NDArray[np.int64]] = field(default_factory=dict)
     """Records by (arm, bucket), as ``units``."""
     weighting: str = PER_RECORD

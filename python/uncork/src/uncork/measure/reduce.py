@@ -31,6 +31,8 @@ Run = Callable[[ir.Table], pa.Table]
 """Runs a query; what comes back is small."""
 Keep = Callable[[ir.Table], ir.Table]
 """Runs a query and keeps its result in the engine, as a table."""
+View = tuple[str, ...]
+"""The keys by which records are counted."""
 IMPOSSIBLE = -(2**30)
 """The bin of a value that cannot be, in prepared records. There, null stands for a missing value."""
 
@@ -62,8 +64,8 @@ class ReducePlan:
 
 @dataclass(frozen=True)
 class Prepared:
-    """Records with what all queries read of them: keys, bins and sums. An engine that keeps them computes
-    these once instead of in each query.
+    """Records of a plan's scope with what all queries read of them: keys, bins and sums. An engine that keeps
+    them computes these once instead of in each query.
     """
 
     table: ir.Table
@@ -77,17 +79,8 @@ class Prepared:
         """For plans that differ from this one in their window, keys and metrics."""
         queries = Queries.from_records(records, replace(plan, by=keys, metrics=metrics))
         t, known = Columns(queries.table), frozenset(queries.table.columns)
-        names = (
-            plan.arm,
-            plan.bucket,
-            plan.unit,
-            "arm_experiment",
-            "service_scope",
-            "service_start_unix_ns",
-            "engine",
-        )
+        names = (plan.arm, plan.bucket, plan.unit, "arm_experiment", "service_start_unix_ns")
         columns: dict[str, ir.Value] = {name: t[name] for name in names if name in known}
-        columns |= {"source": t["source"]}
         columns |= {f"key {name}": key_column(name, known).value(t) for name in queries.plan.by}
         for metric in queries.metrics:
             columns |= _values(metric, t)
@@ -117,31 +110,41 @@ def reduce(records: ir.Table, plan: ReducePlan, run: Run = to_arrow) -> Reduced:
 
 
 def reduce_views(
-    records: ir.Table | Prepared, plan: ReducePlan, views: Sequence[tuple[str, ...]], run: Run = to_arrow
-) -> dict[tuple[str, ...], Reduced]:
-    """The records by each of the views. What does not depend on the unit is summed up for a view with fewer
-    keys than another.
+    records: ir.Table | Prepared,
+    plan: ReducePlan,
+    views: Iterable[View] | Mapping[View, tuple[str, ...]],
+    run: Run = to_arrow,
+) -> dict[View, Reduced]:
+    """The records by each of the views, with its metrics; those of the plan if it names none. What does not
+    depend on the unit is summed up for a view with fewer keys than another.
     """
-    queries = {view: Queries.from_records(records, replace(plan, by=view)) for view in dict.fromkeys(views)}
-    widest = [view for view in queries if not any(set(view) < set(other) for other in queries)]
-    sources = run(next(iter(queries.values())).sources())
+    if not views:
+        return {}
+    wanted = views if isinstance(views, Mapping) else dict.fromkeys(views, plan.metrics)
+    queries = {
+        view: Queries.from_records(records, replace(plan, by=view, metrics=metrics))
+        for view, metrics in wanted.items()
+    }
     units = {view: run(of_view.units()) for view, of_view in queries.items()}
     arms = _arms(next(iter(units.values())), plan)
+    parts: dict[View, list[Part]] = {}
+    for view in sorted(queries, key=len, reverse=True):
+        parts[view] = [_part(queries[view], metric, parts, run) for metric in queries[view].metrics]
+    return {
+        view: assemble(Tables(parts[view], units[view]), of_view.texts(), arms)
+        for view, of_view in queries.items()
+    }
 
-    def counted(view: tuple[str, ...], metric: Metric) -> Part:
-        return Part(metric, run(queries[view].metric(metric)), queries[view].whole(metric))
 
-    of_widest = {wide: [counted(wide, metric) for metric in queries[wide].metrics] for wide in widest}
-
-    def reduced(view: tuple[str, ...]) -> Reduced:
-        wide = next(wide for wide in widest if set(view) <= set(wide))
-        parts = of_widest[wide]
-        if view != wide:
-            # The weight of a unit's record depends on the unit's other records in the cell.
-            parts = [counted(view, one.metric) if one.whole == WEIGHT else one.summed(view) for one in parts]
-        return assemble(Tables(parts, units[view], sources), queries[view].texts(), arms)
-
-    return {view: reduced(view) for view in queries}
+def _part(query: "Queries", metric: Metric, done: Mapping[View, Sequence[Part]], run: Run) -> Part:
+    """The counts of a metric: the sum of a view with more keys, or those that a query returns."""
+    whole, by = query.whole(metric), query.plan.by
+    wider = (part for view, parts in done.items() if set(by) < set(view) for part in parts)
+    part = next((part for part in wider if part.metric is metric), None)
+    # The weight of a unit's record depends on the unit's other records in the cell.
+    if part is None or whole == WEIGHT:
+        return Part(metric, run(query.metric(metric)), whole)
+    return part.summed(by)
 
 
 def sql(
@@ -156,7 +159,7 @@ def sql(
     """
     queries = Queries.from_records(among(unbound(columns)), plan)
     tables = {metric.name: queries.metric(metric) for metric in queries.metrics}
-    tables |= {"units": queries.units(), "sources": queries.sources()}
+    tables |= {"units": queries.units()}
     return "\n".join(f"-- {name}\n{compiled(table, dialect)};\n" for name, table in tables.items())
 
 
@@ -234,12 +237,6 @@ class Queries:
         rows = self.table.select(**keys) if unit is None else self.table.select(**keys, unit=unit)
         units = ibis.literal(0, "int64") if unit is None else rows["unit"].nunique()
         return rows.group_by(list(keys)).aggregate(rows=rows.count(), units=units)
-
-    def sources(self) -> ir.Table:
-        """Records by source of their throughput: ``source, rows``."""
-        rows = self._assigned()
-        rows = rows.select(source=Columns(rows)["source"])
-        return rows.group_by("source").aggregate(rows=rows.count())
 
     def _keys(self, t: Columns) -> dict[str, ir.Value]:
         arm, bucket = t[self.plan.arm].cast("string"), t[self.plan.bucket]

@@ -286,7 +286,7 @@ def _unit_row(one: design.UnitChoice) -> list[str]:
 
 def _aa(whole: Reduced, measure: Measure) -> str:
     """Whether the intervals hold where nothing was changed."""
-    cube = pooled(list(whole.cells.values())).get(measure.metric)
+    cube = pooled(list(whole.cells.values()), [measure.metric]).get(measure.metric)
     if cube is None:
         return ""
     check = design.aa_check(cube, measures.quantile(measure.statistic), np.random.default_rng(1), splits=400)

@@ -65,11 +65,24 @@ def keep(query: ir.Table) -> ir.Table:
     """The result of the query as a table of its engine; of many rows the query itself, as a table of them
     does not fit into memory.
     """
-    if query.count().to_pyarrow().as_py() > MAX_KEPT:
+    if query.select(query.columns[0]).count().to_pyarrow().as_py() > MAX_KEPT:
         return query
     backend: ibis.BaseBackend = query.get_backend()
+    name = ibis.util.gen_name("kept")
     # Not `query.cache`: it cannot drop its table with each version of sqlglot.
-    return backend.create_table(ibis.util.gen_name("kept"), query, temp=True)
+    table = backend.create_table(name, query, temp=True)
+    for column, kind in query.schema().items():
+        if kind.is_string():
+            _enumerate(backend.con, name, column)
+    return table
+
+
+def _enumerate(connection: duckdb.DuckDBPyConnection, table: str, column: str) -> None:
+    """Keeps the column's texts as numbers: groups by them take a quarter of the time."""
+    quoted, kind = f'"{column}"', f'"{table} {column}"'
+    values = f"SELECT DISTINCT {quoted} FROM {table} WHERE {quoted} IS NOT NULL"
+    connection.execute(f"CREATE TEMP TYPE {kind} AS ENUM ({values} ORDER BY 1)")
+    connection.execute(f"ALTER TABLE {table} ALTER {quoted} TYPE {kind}")
 
 
 def hide_progress(connection: duckdb.DuckDBPyConnection) -> None:
