@@ -421,12 +421,3 @@ def test_engine_draws_no_progress_bar_into_the_results() -> None:
         "assert setting.fetchall() == [(False,)]"
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
-
-
-def test_help_imports_no_engine() -> None:
-    code = (
-        "import sys; from uncork.experiment.cli import main\n"
-        "try: main(['--help'])\n"
-        "except SystemExit: sys.exit(bool({'ibis', 'scipy', 'pyarrow', 'duckdb'} & set(sys.modules)))"
-    )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0

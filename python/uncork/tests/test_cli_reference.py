@@ -43,7 +43,7 @@ def row(action: argparse.Action) -> str:
 
 def loaded(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     """The parser with the options of its command, which are added when they are needed."""
-    if isinstance(parser, cli.Parser) and parser.module:
+    if isinstance(parser, cli.Parser) and parser.options:
         parser.load()
     return parser
 

@@ -11,9 +11,10 @@ import pytest
 from uncork.experiment.cli import main
 from uncork.measure.assignment import Experiment, assign, client, cookie
 from uncork.measure.errors import InputError
+from uncork.measure.mappings import MAPPINGS
 from uncork.measure.reduce import ReducePlan, reduce
 from uncork.measure.schema import arrow_schema
-from uncork.measure.sources import MAPPINGS, Mapping, built_in, import_files, load, read
+from uncork.measure.sources import Mapping, built_in, import_files, load, read
 from uncork.measure.sources.mapping import parse
 
 NGINX = (

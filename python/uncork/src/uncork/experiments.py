@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from uncork.experiment.commands.analyze import (
     Outcome,
-    add_analyze,
     analysed,
     keys_of,
     request_of,
@@ -27,6 +26,7 @@ from uncork.experiment.commands.analyze import (
     settings_of,
 )
 from uncork.experiment.commands.common import Progress, read_records
+from uncork.experiment.options.analyze import add_analyze
 from uncork.experiment.report import figures
 from uncork.experiment.report.page import document, figure
 from uncork.experiment.result import Analysis, Finding, Guarded, Row, Verdict

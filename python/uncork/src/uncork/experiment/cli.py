@@ -10,6 +10,7 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
+from functools import partial
 from typing import Any, NoReturn
 
 from uncork import __version__
@@ -88,7 +89,7 @@ COMMANDS = (
     ("import", "others", "turn logs into records"),
     ("interference", "others", "show when an A/B test lies, and which designs do not"),
 )
-"""Each command, the module with its options, and what it does."""
+"""Each command, the modules with its options and with what runs it, and what it does."""
 
 STATUSES = (
     "Exit status: 0 done; 1 harm is proven, over all clients or in a cell; 2 wrong input; 3 a result cannot "
@@ -118,9 +119,9 @@ class Parser(argparse.ArgumentParser):
     """Help begins with examples; errors say where to look."""
 
     examples = ""
-    module = ""
-    """The module with the command's options. It is imported where they are needed, because the engines take a
-    second."""
+    options, module = "", ""
+    """The modules with the command's options, and with what runs it. Each is imported where it is needed,
+    because the engines take a second."""
     command = ""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -129,16 +130,15 @@ class Parser(argparse.ArgumentParser):
             self.register("action", name, Once)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        if self.module:
+        if self.options:
             self.load()
         return super().parse_known_args(args, namespace)
 
     def load(self) -> None:
         """Adds the options of the command, and what runs it."""
-        module = importlib.import_module(self.module)
-        getattr(module, f"add_{self.command}")(self)
-        self.set_defaults(command=getattr(module, f"run_{self.command}"))
-        self.module = ""
+        getattr(importlib.import_module(self.options), f"add_{self.command}")(self)
+        self.set_defaults(command=partial(_run, self.module, f"run_{self.command}"))
+        self.options = ""
 
     def format_help(self) -> str:
         return f"{self.examples}\n{super().format_help()}" if self.examples else super().format_help()
@@ -152,6 +152,10 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         self.exit(USAGE, f"error: {message}\nhelp: {_nearest(message)}{self.prog} --help\n")
+
+
+def _run(module: str, name: str, *arguments: Any) -> int:
+    return int(getattr(importlib.import_module(module), name)(*arguments))
 
 
 def _nearest(message: str) -> str:
@@ -184,7 +188,10 @@ def parser() -> Parser:
 def _add(commands: argparse._SubParsersAction[Parser], name: str, module: str, about: str) -> Parser:
     one = commands.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".")
     one.examples = EXAMPLES.get(name, "")
-    one.module, one.command = module and f"uncork.experiment.commands.{module}", name
+    if module:
+        package = "uncork.experiment"
+        one.options, one.module = f"{package}.options.{module}", f"{package}.commands.{module}"
+    one.command = name
     return one
 
 

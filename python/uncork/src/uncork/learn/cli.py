@@ -36,7 +36,7 @@ COMMANDS = (
     ("calibrate", "hold a twin's predictions to what was measured"),
     ("demo", "write records of an experiment, which are made up"),
 )
-"""Each command, and what it does. `commands.py` has its options."""
+"""Each command, and what it does. `options.py` has its options, `commands.py` runs it."""
 
 
 def parser() -> Parser:
@@ -52,7 +52,7 @@ def parser() -> Parser:
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name, about in COMMANDS:
         one = commands.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".")
-        one.module, one.command = "uncork.learn.commands", name
+        one.options, one.module, one.command = "uncork.learn.options", "uncork.learn.commands", name
     return top
 
 

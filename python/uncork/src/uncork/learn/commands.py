@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from uncork.experiment.commands.analyze import DIALECTS
 from uncork.experiment.commands.common import instant
 from uncork.experiment.commands.design import span
 from uncork.experiment.words import counted
@@ -17,7 +16,7 @@ from uncork.learn import demo, networks, proposal, resultfile, saved_options, tw
 from uncork.learn.entries import EVERYBODY, REGION, level_of
 from uncork.learn.explain import explain
 from uncork.learn.history import render
-from uncork.learn.loop import ROUNDS, Loop
+from uncork.learn.loop import Loop
 from uncork.learn.page import page
 from uncork.learn.settings import Overrides
 from uncork.learn.store import Store
@@ -27,126 +26,6 @@ from uncork.measure.errors import InputError
 from uncork.measure.files import write
 from uncork.measure.keys import DAY_NS
 from uncork.program import find_bin
-
-
-def add_plan(one: argparse.ArgumentParser) -> None:
-    proposal.add_options(one)
-    one.add_argument(
-        "--show-sql",
-        metavar="DIALECT",
-        choices=DIALECTS,
-        help="print the query for your own engine, and end: " + ", ".join(DIALECTS),
-    )
-
-
-def add_run(one: argparse.ArgumentParser) -> None:
-    proposal.add_options(one)
-    loop = one.add_argument_group("loop")
-    loop.add_argument("--every", default="1h", metavar="TIME", help="30s, 10min, 1h, 1d [default: 1h]")
-    loop.add_argument("--rounds", type=int, metavar="N", help="end after N rounds [default: go on]")
-    loop.add_argument(
-        "--keep",
-        type=int,
-        default=ROUNDS,
-        metavar="N",
-        help=f"inputs of the last N rounds that changed nothing, for verify [default: {ROUNDS}]",
-    )
-    loop.add_argument(
-        "--metrics", type=Path, metavar="FILE", help="write metrics for Prometheus's textfile collector"
-    )
-
-
-def add_apply(one: argparse.ArgumentParser) -> None:
-    _add_directory(one)
-    one.add_argument("number", metavar="N", type=int, nargs="?", help="[default: the latest]")
-    _add_key(one)
-
-
-def add_rollback(one: argparse.ArgumentParser) -> None:
-    _add_directory(one)
-    one.add_argument("number", metavar="N", type=int, nargs="?", help="[default: the one before]")
-    _add_key(one)
-    one.add_argument(
-        "--sign",
-        metavar="FILE",
-        type=Path,
-        help="sign it again as a new version with this private key (PEM): servers refuse older ones",
-    )
-
-
-def add_explain(one: argparse.ArgumentParser) -> None:
-    _add_directory(one)
-    one.add_argument("address", metavar="ADDRESS")
-    one.add_argument("--asn", metavar="AS", help="AS of an address without a known network: AS64500")
-    one.add_argument("--country", metavar="CC", help="likewise: PE")
-
-
-def add_history(one: argparse.ArgumentParser) -> None:
-    _add_directory(one)
-
-
-def add_pin(one: argparse.ArgumentParser) -> None:
-    _add_directory(one)
-    one.add_argument("entry", metavar="ENTRY", help="a network, an AS, a country, a region or '*'")
-    one.add_argument("arm", metavar="ARM", nargs="?", help="left out: no longer pinned")
-
-
-def add_freeze(one: argparse.ArgumentParser) -> None:
-    _add_directory(one)
-    one.add_argument("entry", metavar="ENTRY", help="a network, an AS, a country, a region or '*'")
-    one.add_argument("--off", action="store_true", help="no longer frozen")
-
-
-def add_verify(one: argparse.ArgumentParser) -> None:
-    _add_directory(one)
-    one.add_argument(
-        "number", metavar="N", type=int, nargs="?", help="this version alone [default: all, and all rounds]"
-    )
-    _add_key(one)
-
-
-def add_report(one: argparse.ArgumentParser) -> None:
-    _add_directory(one)
-    page_file = Path("learned.html")
-    one.add_argument(
-        "-o", "--output", metavar="FILE", type=Path, default=page_file, help=f"[default: {page_file}]"
-    )
-    one.add_argument(
-        "--oracle",
-        metavar="FILE",
-        type=Path,
-        help="the truth of a simulated Internet (uncork lab internet oracle): shows the regret",
-    )
-
-
-def add_calibrate(one: argparse.ArgumentParser) -> None:
-    _add_directory(one)
-    one.add_argument("flows", metavar="FLOWS", type=Path, help="flows.parquet of the twin's run")
-    one.add_argument("-o", "--output", metavar="FILE", type=Path, default=Path("twin.html"))
-    one.add_argument(
-        "--transport",
-        choices=twin.TRANSPORTS,
-        help="transport of the controllers in the records [default: quic, if the arms have such]",
-    )
-    one.add_argument("--prior", metavar="FILE", type=Path, help="write what it expects of other ASes")
-
-
-def add_demo(one: argparse.ArgumentParser) -> None:
-    one.add_argument("-o", "--output", required=True, metavar="DIR", type=Path)
-    one.add_argument("--days", type=int, default=7, metavar="N", help="[default: 7]")
-
-
-def _add_directory(one: argparse.ArgumentParser) -> None:
-    one.add_argument("directory", metavar="DIR", type=Path, help="directory of versions")
-
-
-def _add_key(one: argparse.ArgumentParser) -> None:
-    one.add_argument(
-        "--key",
-        metavar="FILE",
-        type=Path,
-        help="versions must be signed by the owner of this public key (PEM)",
-    )
 
 
 def run_plan(options: argparse.Namespace) -> int:

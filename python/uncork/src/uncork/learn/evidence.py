@@ -21,9 +21,10 @@ from numpy.typing import NDArray
 from uncork.experiment import measures
 from uncork.learn.confirm import Blocks, Key
 from uncork.learn.decisions import Texts
+from uncork.learn.defaults import CLASSES
 from uncork.learn.networks import are_clients
 from uncork.learn.regions import names_of
-from uncork.learn.settings import CLASSES, HOLDBACK, PRIMARY, TABLE_RULE, Settings
+from uncork.learn.settings import HOLDBACK, PRIMARY, TABLE_RULE, Settings
 from uncork.measure.bins import middle
 from uncork.measure.cubes import BUCKETS
 from uncork.measure.errors import InputError

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from uncork.learn import metrics
+from uncork.learn.defaults import ROUNDS
 from uncork.learn.entries import EVERYBODY
 from uncork.learn.settings import Overrides
 from uncork.learn.store import Store
@@ -25,8 +26,6 @@ SWITCH_SECONDS = 1.0
 """How often the kill switch is looked at between rounds."""
 RETRY_SECONDS = 60.0
 """Until the kill switch is tried again if it failed."""
-ROUNDS = 168
-"""Rounds without a change that keep their inputs: a week of one each hour."""
 
 
 @dataclass

@@ -21,10 +21,11 @@ from uncork.learn import regret
 from uncork.learn.budget import choices
 from uncork.learn.changes import mean_lift
 from uncork.learn.decisions import Decision, Decisions, coded
+from uncork.learn.defaults import LARGE
 from uncork.learn.entries import PreviousArms
 from uncork.learn.explain import active_versions
 from uncork.learn.gain import DAYS, Gain, Gains, gains
-from uncork.learn.settings import LARGE, Settings
+from uncork.learn.settings import Settings
 from uncork.learn.store import Store
 from uncork.learn.tablefile import date
 from uncork.learn.total import Total, totals

@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from uncork.learn.settings import LARGE
+from uncork.learn.defaults import LARGE
 from uncork.measure.errors import InputError
 from uncork.measure.files import read_json
 

@@ -11,14 +11,14 @@ from pathlib import Path
 import pyarrow as pa
 
 from uncork.experiment import measures
-from uncork.experiment.commands.common import Progress, add_reading, instant, read_records, share
+from uncork.experiment.commands.common import Progress, instant, read_records, share
 from uncork.experiment.commands.design import connection_settings
 from uncork.experiment.policyfile import KEY, UNITS
 from uncork.learn import evidence, prior, resultfile, twin
 from uncork.learn.entries import REGION, level_of
 from uncork.learn.regions import Regions, load_regions
-from uncork.learn.saved_options import add_saved, save
-from uncork.learn.settings import CLASSES, Settings
+from uncork.learn.saved_options import save
+from uncork.learn.settings import Settings
 from uncork.learn.store import Store
 from uncork.learn.tablefile import date
 from uncork.measure import console
@@ -26,65 +26,6 @@ from uncork.measure.errors import InputError
 from uncork.measure.keys import DAY_NS
 
 DAY_SECONDS = 86_400
-
-
-def add_options(one: argparse.ArgumentParser) -> None:
-    """The options of a plan."""
-    one.add_argument("paths", nargs="*", metavar="PATH", type=Path, help="files or directories of records")
-    one.add_argument("-o", "--output", type=Path, metavar="DIR", help="directory of versions")
-    one.add_argument(
-        "--evidence",
-        type=Path,
-        metavar="FILE",
-        help="in place of records: the result of the query of plan --show-sql, as Parquet",
-    )
-    one.add_argument(
-        "--forget-options",
-        action="store_true",
-        help="defaults for all options that are not given, in place of the values of the last plan in DIR",
-    )
-    what = one.add_argument_group("experiment")
-    add_saved(what, "--experiment", metavar="NAME", help="name of the experiment")
-    add_saved(what, "--control", metavar="ARM", help="the arm that is known")
-    add_saved(what, "--treated", metavar="ARM", help="the arm that may be better")
-    what.add_argument("--until", metavar="DAY", help="use records before this day [default: all]")
-    rule = one.add_argument_group("decisions")
-    add_saved(rule, "--worth", metavar="SHARE", help="minimum expected lift worth a change")
-    add_saved(rule, "--tolerate", metavar="SHARE", help="maximum loss of any client network")
-    add_saved(rule, "--sure", metavar="P", help="probability to switch on")
-    harmed = "maximum traffic that is worse than --tolerate, as sure as --sure"
-    add_saved(rule, "--harmed", metavar="SHARE", help=harmed)
-    add_saved(rule, "--half-life", metavar="DAYS", help="of evidence")
-    add_saved(rule, "--dwell", metavar="DAYS", help="between changes")
-    add_saved(rule, "--changed", metavar="SHARE", help="maximum traffic that changes in a day")
-    confirm = "maximum share of an AS that changes before a switchback confirms it; 100%: it needs none"
-    add_saved(rule, "--confirm", metavar="SHARE", help=confirm)
-    add_saved(rule, "--guardrail", metavar="METRIC=LIMIT", help="a ratio that must not get worse")
-    prior_help = "what a calibrated twin expects of ASes without data (calibrate --prior)"
-    add_saved(rule, "--prior", metavar="FILE", help=prior_help)
-    files = one.add_argument_group("policy")
-    files.add_argument(
-        "--key", metavar="HEX", help="32 hexadecimal digits [default: that of the active version]"
-    )
-    files.add_argument(
-        "--sign", metavar="FILE", type=Path, help="sign versions with this Ed25519 private key (PEM)"
-    )
-    add_saved(files, "--control-settings", metavar="SETTINGS", help="of the control arm's connections")
-    add_saved(files, "--treated-settings", metavar="SETTINGS", help="of the treated arm's connections")
-    unit = "of the random share: cookie:NAME, header:NAME or prefix, which learns by AS only"
-    add_saved(files, "--unit", metavar="UNIT", help=unit)
-    add_saved(files, "--rules", metavar="FILE", help="rules of your own, which come first")
-    add_saved(files, "--listener", metavar="NAME", help="only connections of this listener")
-    add_saved(files, "--place", choices=("listener", "host"), help="column that names the PoP")
-    add_saved(files, "--places", metavar="N", help="only the N places with most bytes have tables")
-    only = "let these objects decide for all connections: for uncork steer, which knows no sizes"
-    add_saved(files, "--only", choices=CLASSES, help=only)
-    add_saved(files, "--random", metavar="SHARE", help="share that stays random")
-    add_saved(files, "--holdback", metavar="SHARE", help="share that never changes")
-    add_saved(files, "--ttl", metavar="DAYS", help="until the table expires")
-    site = "between sites, never learned; 'none': there is none"
-    add_saved(files, "--site", metavar="NETWORK", help=site)
-    add_reading(one)
 
 
 def propose(

@@ -11,7 +11,8 @@ from uncork.experiment import words
 from uncork.experiment.report import svg
 from uncork.experiment.report.figures import Figure, percent
 from uncork.learn.decisions import Decisions
-from uncork.learn.settings import CLASSES, Settings
+from uncork.learn.defaults import CLASSES
+from uncork.learn.settings import Settings
 from uncork.learn.tablefile import date
 from uncork.learn.truth import Oracle, Truth, learned
 from uncork.measure.errors import InputError

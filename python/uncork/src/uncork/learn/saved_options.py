@@ -8,62 +8,16 @@ from __future__ import annotations
 import argparse
 import json
 import shlex
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from uncork.learn.settings import GUARDRAILS, SITES
+from uncork.learn.defaults import DEFAULTS, Value
 from uncork.measure.errors import InputError
 from uncork.measure.files import read_json, write
 
 FILE = "options.json"
 
-Value = str | int | float | list[str]
-
-DEFAULTS: Mapping[str, Value] = {
-    "experiment": "explore",
-    "control": "control",
-    "treated": "bbr",
-    "worth": "1%",
-    "tolerate": "2%",
-    "sure": "95%",
-    "harmed": "0.2%",
-    "half_life": 14.0,
-    "dwell": 3,
-    "changed": "20%",
-    "confirm": "100%",
-    "guardrail": list(GUARDRAILS),
-    "prior": "",
-    "control_settings": "quic=cubic,tcp=cubic",
-    "treated_settings": "quic=bbr3,tcp=bbr",
-    "unit": "cookie:uid",
-    "rules": "",
-    "listener": "",
-    "place": "",
-    "places": 100,
-    "only": "",
-    "random": "10%",
-    "holdback": "1%",
-    "ttl": 7,
-    "site": list(SITES),
-}
-"""By the name in the namespace of argparse. Empty: none."""
 FILES = ("prior", "rules")
 """Options that name files: saved as absolute paths, because the next plan may start elsewhere."""
-
-
-def add_saved(group: argparse._ArgumentGroup, flag: str, help: str, **more: Any) -> None:
-    """Adds one of these options. Its value is None unless it is given."""
-    default = DEFAULTS[_name(flag)]
-    if isinstance(default, list):
-        more["action"] = "append"
-    elif not isinstance(default, str):
-        more["type"] = type(default)
-    if isinstance(default, float):
-        help += f" [default: {default:g}]"
-    elif default:
-        help += f" [default: {', '.join(default) if isinstance(default, list) else default}]"
-    group.add_argument(flag, help=help.replace("%", "%%"), **more)
 
 
 def complete(options: argparse.Namespace, directory: Path | None) -> argparse.Namespace:
@@ -119,7 +73,3 @@ def described(options: argparse.Namespace, completed: argparse.Namespace) -> str
 def flag(name: str) -> str:
     """How the option is written."""
     return "--" + name.replace("_", "-")
-
-
-def _name(flag: str) -> str:
-    return flag.removeprefix("--").replace("-", "_")

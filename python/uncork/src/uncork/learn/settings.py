@@ -9,11 +9,10 @@ from typing import Any
 from uncork.experiment import measures
 from uncork.experiment.decide.guardrails import MIN_KEPT
 from uncork.experiment.result import Limit, Measure
+from uncork.learn.defaults import GUARDRAILS, LARGE, SITES, SMALL
 from uncork.measure.errors import InputError
 from uncork.measure.schema import LARGE_BYTES
 
-LARGE, SMALL = "large", "small"
-CLASSES = (LARGE, SMALL)
 LIMIT_TEXT = f"{LARGE_BYTES // 1_000_000}MB"
 
 PRIMARY: Mapping[str, Measure] = {
@@ -26,9 +25,6 @@ HOLDBACK = "uncork-learn-holdback"
 """The experiment that keeps its clients on the control arm for good."""
 TABLE_RULE = "learned, "
 """How the names of the rules begin by which the table decides."""
-GUARDRAILS = ("retransmitted=2pp", "aborted=0.5pp")
-SITES = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
-"""Networks between sites. Their traffic keeps the control arm by default."""
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,9 @@ import pyarrow as pa
 from uncork.experiment.policyfile import Arm, PolicyPlan, ab_policy, bare
 from uncork.learn import networks
 from uncork.learn.decisions import ABSENT, Bools, Decisions, Ints, Texts, places
+from uncork.learn.defaults import LARGE
 from uncork.learn.entries import EVERYBODY, LEVELS, REGION, level_of
-from uncork.learn.settings import HOLDBACK, LARGE, LIMIT_TEXT, TABLE_RULE, Settings
+from uncork.learn.settings import HOLDBACK, LIMIT_TEXT, TABLE_RULE, Settings
 
 
 def table(version: int, decisions: Decisions, settings: Settings) -> str:

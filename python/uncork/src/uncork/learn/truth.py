@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncork.learn.decisions import Decisions
+from uncork.learn.defaults import CLASSES
 from uncork.learn.lift import NORMAL
-from uncork.learn.settings import CLASSES
 from uncork.measure.errors import InputError
 
 Floats = NDArray[np.float64]

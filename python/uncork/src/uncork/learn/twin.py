@@ -17,18 +17,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from uncork.learn.defaults import LARGE, TCP, TRANSPORTS
 from uncork.learn.digits import rounded
 from uncork.learn.entries import level_of
 from uncork.learn.evidence import Counts, Section, sections
 from uncork.learn.lift import NORMAL, Estimate, Hierarchy, hierarchy, pools
 from uncork.learn.prior import SCHEMA
-from uncork.learn.settings import LARGE, PRIMARY, Settings
+from uncork.learn.settings import PRIMARY, Settings
 from uncork.measure.errors import InputError
 
 Floats = NDArray[np.float64]
 
-QUIC, TCP = "quic", "tcp"
-TRANSPORTS = (QUIC, TCP)
 IN_KERNEL: Mapping[str, str] = {"bbr": "bbr1", "cubic": "cubic:linux", "reno": "reno"}
 """The kernel's own controllers, as the library has them. Those of `uncork kernel load` have a prefix."""
 PREFIX = "uncork_"

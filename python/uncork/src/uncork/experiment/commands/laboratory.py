@@ -11,6 +11,7 @@ from uncork.experiment.commands.common import Progress, show
 from uncork.experiment.document import to_json
 from uncork.experiment.laboratory.proof import Plan, Proof, document, prove
 from uncork.experiment.laboratory.worlds import WORLDS
+from uncork.experiment.options.others import REPETITIONS
 from uncork.experiment.report import laboratory
 from uncork.experiment.terminal import table
 from uncork.measure import console
@@ -18,7 +19,6 @@ from uncork.measure.errors import InputError
 from uncork.measure.files import write
 from uncork.program import find_bin
 
-REPETITIONS = 20
 MAX_REPETITIONS = 2_000
 
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import argparse
 import shutil
-from pathlib import Path
 
 from uncork.experiment import growthbook
 from uncork.experiment.commands import laboratory
-from uncork.experiment.commands.analyze import add_comparison, add_rules, settings_of
+from uncork.experiment.commands.analyze import settings_of
 from uncork.experiment.commands.common import (
     Progress,
-    add_output,
-    add_reading,
     instant,
     read_records,
     show,
@@ -28,42 +25,11 @@ from uncork.measure import console
 from uncork.measure.errors import InputError
 from uncork.measure.files import write
 from uncork.measure.schema import canonical
-from uncork.measure.sources import MAPPINGS, import_files, joining, load, networks
+from uncork.measure.sources import import_files, joining, load, networks
 from uncork.measure.sources.reading import find_files
 from uncork.measure.stats.effect import Effect
 
 SHOWN_REASONS = 8
-
-
-def add_import(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "paths", nargs="+", metavar="LOG", type=Path, help="logs, also compressed ones, or directories"
-    )
-    parser.add_argument(
-        "--mapping", required=True, metavar="NAME|FILE", help=f"{', '.join(MAPPINGS)}, or a TOML file"
-    )
-    parser.add_argument(
-        "-o", "--output", required=True, type=Path, metavar="DIR", help="directory of the Parquet files"
-    )
-    parser.add_argument(
-        "--networks",
-        type=Path,
-        metavar="FILE",
-        help="names of client networks, lines such as 203.0.113.0/24,Lima: the column region",
-    )
-    parser.add_argument(
-        "--join",
-        nargs="+",
-        type=Path,
-        metavar="RECORDS",
-        help="records of uncork steer record --client-ports: each line gets the arm of its connection",
-    )
-    parser.add_argument(
-        "--rejected",
-        type=Path,
-        metavar="FILE",
-        help="rows that could not be read, with reasons [default: DIR.rejected.jsonl]",
-    )
 
 
 def run_import(arguments: argparse.Namespace, _: str) -> int:
@@ -89,19 +55,6 @@ def run_import(arguments: argparse.Namespace, _: str) -> int:
         for reason, count in connections.unmatched.most_common():
             console.line(f"  {count:>8,}  without arm: {reason}")
     return 0
-
-
-def add_growthbook(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="+", metavar="PATH", type=Path, help="records, as of analyze")
-    parser.add_argument(
-        "-o", "--output", default=Path("growthbook"), type=Path, metavar="DIR", help="[default: growthbook]"
-    )
-    parser.add_argument(
-        "--datasource", default="DATASOURCE_ID", metavar="ID", help="id of the data source in GrowthBook"
-    )
-    add_comparison(parser)
-    add_rules(parser)
-    add_reading(parser)
 
 
 def run_growthbook(arguments: argparse.Namespace, _: str) -> int:
@@ -131,20 +84,6 @@ def run_growthbook(arguments: argparse.Namespace, _: str) -> int:
     progress.done()
     console.line("\n".join(str(file) for file in files))
     return 0
-
-
-def add_interference(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--seed", type=int, default=1, help="[default: 1]")
-    parser.add_argument(
-        "--lab", action="store_true", help="users simulated by `uncork lab`, in place of made-up arithmetic"
-    )
-    parser.add_argument(
-        "--repetitions",
-        type=int,
-        metavar="N",
-        help=f"with --lab: how often each design is carried out [default: {laboratory.REPETITIONS}]",
-    )
-    add_output(parser, "interference", "interference.json and interference.html")
 
 
 def run_interference(arguments: argparse.Namespace, command: str) -> int:

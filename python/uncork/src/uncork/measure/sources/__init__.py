@@ -1,11 +1,10 @@
 """Records from files: uncork's own, and logs of others by a mapping file."""
 
 from uncork.measure.sources.importing import Imported, Progress, import_files
-from uncork.measure.sources.mapping import MAPPINGS, Mapping, built_in, load
+from uncork.measure.sources.mapping import Mapping, built_in, load
 from uncork.measure.sources.reading import LoadedRecords, read
 
 __all__ = [
-    "MAPPINGS",
     "Imported",
     "LoadedRecords",
     "Mapping",

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from uncork.measure.assignment import Experiment
 from uncork.measure.errors import InputError, available
+from uncork.measure.mappings import MAPPINGS
 from uncork.measure.own import KINDS as METRIC_KINDS
 from uncork.measure.own import OwnMetric
 from uncork.measure.schema import COLUMNS, SOURCES, Column
@@ -17,12 +18,6 @@ from uncork.measure.sources.fields import TIME_FORMS, Field, units_of
 
 FORMATS: Final = ("json", "csv", "w3c", "pattern", "text", "parquet")
 KINDS: Final = ("prefix", "cookie", "header")
-MAPPINGS: Final = (
-    "nginx", "haproxy", "haproxy-http", "varnish", "caddy", "envoy", "traefik",
-    "w3c", "iis", "csv", "cmcd", "cmcd-log",
-)  # fmt: skip
-"""Names of the built-in mappings."""
-
 NO_ARM: Final = ""
 """The arm of a unit rule that names none."""
 
