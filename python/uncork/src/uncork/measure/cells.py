@@ -42,16 +42,6 @@ class Part:
     whole: int = 1
     """What counts as one in the counts of a distribution."""
 
-    def summed(self, by: tuple[str, ...]) -> "Part":
-        """The same by fewer keys; not of weights, which depend on the other records in the cell."""
-        is_bins = self.metric.kind == "distribution"
-        groups = [*by, "arm", "bucket", *(["bin"] if is_bins else [])]
-        sums = ["n"] if is_bins else ["numerator", "denominator", "n"]
-        table = self.table.group_by(groups).aggregate([(name, "sum") for name in sums])
-        names = [*groups, *sums]
-        table = table.select([*groups, *(f"{name}_sum" for name in sums)]).rename_columns(names)
-        return Part(self.metric, table, self.whole)
-
 
 @dataclass(frozen=True)
 class Tables:

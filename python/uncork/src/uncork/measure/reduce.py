@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
+import pyarrow.compute as pc
 import sqlglot
 
 from uncork.measure.bins import LN_GAMMA, bin_of
@@ -69,6 +70,8 @@ class Prepared:
     """
 
     table: ir.Table
+    values: ir.Table | None
+    """The bins of all distributions in one column, with the metric's name: one query counts them all."""
     columns: frozenset[str]
     """Of the records."""
 
@@ -84,7 +87,10 @@ class Prepared:
         columns |= {f"key {name}": key_column(name, known).value(t) for name in queries.plan.by}
         for metric in queries.metrics:
             columns |= _values(metric, t)
-        return Prepared(keep(queries.table.select(**columns)), known)
+        kept = Prepared(keep(queries.table.select(**columns)), None, known)
+        of_kept = replace(queries, table=kept.table, prepared=kept)
+        parts = [of_kept.values(metric) for metric in queries.metrics if metric.kind == "distribution"]
+        return replace(kept, values=keep(ibis.union(*parts))) if parts else kept
 
 
 def _values(metric: Metric, t: Columns) -> dict[str, ir.Value]:
@@ -115,9 +121,7 @@ def reduce_views(
     views: Iterable[View] | Mapping[View, tuple[str, ...]],
     run: Run = to_arrow,
 ) -> dict[View, Reduced]:
-    """The records by each of the views, with its metrics; those of the plan if it names none. What does not
-    depend on the unit is summed up for a view with fewer keys than another.
-    """
+    """The records by each of the views, with its metrics; those of the plan if it names none."""
     if not views:
         return {}
     wanted = views if isinstance(views, Mapping) else dict.fromkeys(views, plan.metrics)
@@ -127,24 +131,20 @@ def reduce_views(
     }
     units = {view: run(of_view.units()) for view, of_view in queries.items()}
     arms = _arms(next(iter(units.values())), plan)
-    parts: dict[View, list[Part]] = {}
-    for view in sorted(queries, key=len, reverse=True):
-        parts[view] = [_part(queries[view], metric, parts, run) for metric in queries[view].metrics]
     return {
-        view: assemble(Tables(parts[view], units[view]), of_view.texts(), arms)
+        view: assemble(Tables(_parts(of_view, run), units[view]), of_view.texts(), arms)
         for view, of_view in queries.items()
     }
 
 
-def _part(query: "Queries", metric: Metric, done: Mapping[View, Sequence[Part]], run: Run) -> Part:
-    """The counts of a metric: the sum of a view with more keys, or those that a query returns."""
-    whole, by = query.whole(metric), query.plan.by
-    wider = (part for view, parts in done.items() if set(by) < set(view) for part in parts)
-    part = next((part for part in wider if part.metric is metric), None)
-    # The weight of a unit's record depends on the unit's other records in the cell.
-    if part is None or whole == WEIGHT:
-        return Part(metric, run(query.metric(metric)), whole)
-    return part.summed(by)
+def _parts(query: "Queries", run: Run) -> list[Part]:
+    """The counts of each metric. One query counts all distributions, another one all ratios."""
+    found = {}
+    for kind in ("distribution", "ratio"):
+        if some := [metric for metric in query.metrics if metric.kind == kind]:
+            table = run(query.together(some))
+            found |= {metric: table.filter(pc.equal(table["metric"], metric.name)) for metric in some}
+    return [Part(metric, found[metric], query.whole(metric)) for metric in query.metrics]
 
 
 def sql(
@@ -189,13 +189,13 @@ class Queries:
     plan: ReducePlan
     metrics: tuple[Metric, ...]
     columns: frozenset[str]
-    is_prepared: bool = False
+    prepared: Prepared | None = None
 
     @staticmethod
     def from_records(records: ir.Table | Prepared, plan: ReducePlan) -> "Queries":
         """Checks the plan against the records' columns."""
-        is_prepared = isinstance(records, Prepared)
-        columns = records.columns if isinstance(records, Prepared) else frozenset(records.columns)
+        prepared = records if isinstance(records, Prepared) else None
+        columns = prepared.columns if prepared else frozenset(records.columns)
         table = records.table if isinstance(records, Prepared) else records
         for role, name in (("arm", plan.arm), ("bucket", plan.bucket)):
             if name not in columns:
@@ -204,7 +204,7 @@ class Queries:
                 )
         names = available(columns) if plan.metrics is None else plan.metrics
         metrics = tuple(_metric(name, columns) for name in names)
-        return Queries(in_scope(table, plan), plan, metrics, columns, is_prepared)
+        return Queries(in_scope(table, plan), plan, metrics, columns, prepared)
 
     def texts(self) -> dict[str, Callable[[object], str]]:
         """How the values of each key become text."""
@@ -223,11 +223,25 @@ class Queries:
         or are counted by ``n``. With units, ``n`` sums their weights.
         """
         rows = self._assigned()
-        if metric.kind == "distribution" and self._has_units():
-            return self._clients(rows, metric)
-        if metric.kind == "distribution":
-            return self._distribution(rows, metric)
-        return self._ratio(rows, metric)
+        if metric.kind == "ratio":
+            return self._ratio(rows, metric)
+        return self._counted(self._binned(rows, metric, {}), self.plan.by)
+
+    def together(self, metrics: Sequence[Metric]) -> ir.Table:
+        """The same of several metrics of one kind, by ``metric``."""
+        if self.prepared is None or self.prepared.values is None or metrics[0].kind == "ratio":
+            return ibis.union(*(self.metric(one).mutate(metric=ibis.literal(one.name)) for one in metrics))
+        values = in_scope(self.prepared.values, self.plan)
+        # DuckDB makes a join of `isin`, and a slow window over it.
+        values = values.filter(ibis.or_(*(values["metric"] == one.name for one in metrics)))
+        by, unit = ("metric", *self.plan.by), ["unit"] if self._has_units() else []
+        return self._counted(values.select(*by, "arm", "bucket", *unit, "bin"), by)
+
+    def values(self, metric: Metric) -> ir.Table:
+        """The bins of a distribution, each with its keys, arm, bucket, unit and time."""
+        rows, time = self._assigned(), "service_start_unix_ns"
+        times = {time: rows[time]} if time in rows.columns else {}
+        return self._binned(rows, metric, times).mutate(metric=ibis.literal(metric.name))
 
     def units(self) -> ir.Table:
         """Records and distinct units by the keys, arm, bucket and experiment; also those without an arm."""
@@ -240,7 +254,7 @@ class Queries:
 
     def _keys(self, t: Columns) -> dict[str, ir.Value]:
         arm, bucket = t[self.plan.arm].cast("string"), t[self.plan.bucket]
-        if self.is_prepared:
+        if self.prepared:
             return {name: t.table[f"key {name}"] for name in self.plan.by} | {"arm": arm, "bucket": bucket}
         keys = {name: key_column(name, self.columns).value(t) for name in self.plan.by}
         return keys | {"arm": arm, "bucket": bucket.cast("int64")}
@@ -252,22 +266,19 @@ class Queries:
         of_arms = arm.notnull() if self.plan.arms is None else arm.isin(self.plan.arms)
         return self.table.filter(of_arms, bucket >= 0, bucket < BUCKETS)
 
-    def _distribution(self, rows: ir.Table, metric: Metric) -> ir.Table:
-        binned = self._binned(rows, metric, {})
-        return binned.group_by(binned.columns).aggregate(n=binned.count())
-
-    def _clients(self, rows: ir.Table, metric: Metric) -> ir.Table:
-        """A distribution in which the records of a unit share its weight."""
-        binned = self._binned(rows, metric, {"unit": rows[self.plan.unit]})
+    def _counted(self, binned: ir.Table, by: Sequence[str]) -> ir.Table:
+        """A distribution. With units, the records of a unit share its weight."""
+        if not self._has_units():
+            return binned.group_by(binned.columns).aggregate(n=binned.count())
         groups = [name for name in binned.columns if name != "unit"]
-        weighed = binned.select(*groups, n=_weight(binned, self.plan.by))
+        weighed = binned.select(*groups, n=_weight(binned, by))
         return weighed.group_by(groups).aggregate(n=weighed["n"].sum())
 
     def _binned(self, rows: ir.Table, metric: Metric, more: Mapping[str, ir.Value]) -> ir.Table:
-        """The records with a value of the metric: their keys, arm, bucket, bin, and more."""
+        """The records with a value of the metric: their keys, arm, bucket, unit, bin, and more."""
         t = Columns(rows)
-        keys = {**self._keys(t), **more}
-        if self.is_prepared:
+        keys = {**self._keys(t), **({"unit": rows[self.plan.unit]} if self._has_units() else {}), **more}
+        if self.prepared:
             binned = rows.select(**keys, bin=rows[f"bin {metric.name}"])
             binned = binned.filter(binned["bin"].notnull())
             return binned.mutate(bin=binned["bin"].nullif(IMPOSSIBLE))
@@ -281,7 +292,7 @@ class Queries:
         t = Columns(rows)
         sums = (
             (rows[f"of {metric.name}"], rows[f"per {metric.name}"])
-            if self.is_prepared
+            if self.prepared
             else (metric.value(t), metric.per(t))
         )
         parts = rows.select(**self._keys(t), numerator=sums[0], denominator=sums[1])

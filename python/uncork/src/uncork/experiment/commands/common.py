@@ -95,7 +95,8 @@ def read_records(arguments: argparse.Namespace, progress: Progress) -> Records:
     )
     declare(metric.metric() for metric in loaded.metrics)
     table = selected(loaded.table, arguments.where, arguments.exclude, to_arrow)
-    return Records(table, to_arrow, loaded.rejected, loaded, unit or (), duckdb.keep)
+    keep = duckdb.keep if duckdb.is_small(table) else None
+    return Records(table, to_arrow, loaded.rejected, loaded, unit or (), keep)
 
 
 def _elsewhere(arguments: argparse.Namespace, paths: Sequence[Path]) -> Records:

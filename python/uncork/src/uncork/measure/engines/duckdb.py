@@ -37,7 +37,7 @@ class Connection:
 
 DEFAULT = Settings()
 MAX_KEPT = 4_000_000
-"""Rows of a table that is kept: with 30 columns about 1 GB."""
+"""Records of which tables are kept: with 30 columns about 1 GB."""
 
 
 def _literal(path: Path) -> str:
@@ -61,19 +61,20 @@ def connect(settings: Settings = DEFAULT, keep: object = None) -> Connection:
     return Connection(backend)
 
 
+def is_small(records: ir.Table) -> bool:
+    """Whether tables of all records fit into memory."""
+    return bool(records.count().to_pyarrow().as_py() <= MAX_KEPT)
+
+
 def keep(query: ir.Table) -> ir.Table:
-    """The result of the query as a table of its engine; of many rows the query itself, as a table of them
-    does not fit into memory.
-    """
-    if query.select(query.columns[0]).count().to_pyarrow().as_py() > MAX_KEPT:
-        return query
+    """The result of the query as a table of its engine, with texts as numbers."""
     backend: ibis.BaseBackend = query.get_backend()
     name = ibis.util.gen_name("kept")
     # Not `query.cache`: it cannot drop its table with each version of sqlglot.
     table = backend.create_table(name, query, temp=True)
-    for column, kind in query.schema().items():
-        if kind.is_string():
-            _enumerate(backend.con, name, column)
+    texts = "SELECT column_name FROM duckdb_columns() WHERE table_name = ? AND data_type = 'VARCHAR'"
+    for (column,) in backend.con.execute(texts, [name]).fetchall():
+        _enumerate(backend.con, name, column)
     return table
 
 

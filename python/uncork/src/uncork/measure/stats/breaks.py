@@ -19,6 +19,9 @@ Floats = NDArray[np.float64]
 MIN_STEPS = 7
 """Steps that a series must have."""
 
+AT_ONCE = 200_000
+"""Scores of noise that are computed at once: more take memory, fewer take time."""
+
 MARGIN = 2
 """Steps before a break, to know what was before."""
 
@@ -70,7 +73,8 @@ def find(
         cleared = rest.copy()
         cleared[:, start:end] -= shift[:, None]
         noise = _noise(cleared, rng, draws)
-        largest = np.array([_scan(one[None], spans)[0].max() for one in noise])
+        parts = np.array_split(noise, math.ceil(len(noise) * len(spans) / AT_ONCE))
+        largest = np.concatenate([_scan(part, spans)[0].max(axis=1) for part in parts])
         p_value = (1 + int(np.count_nonzero(largest >= scores[0, at]))) / (draws + 1)
         overlaps = any(start < other.end and other.start < end for other in found)
         if p_value > alpha or np.abs(shift).max() < math.log1p(least) or overlaps:
