@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from made import FACTS, distribution, reduced, share
-from uncork.experiment.analysis import analyse, views_needed
+from uncork.experiment import needed
+from uncork.experiment.analysis import analyse
 from uncork.experiment.estimate import total
 from uncork.experiment.measures import parse_limit
 from uncork.experiment.result import Analysis, Cell, Measure
@@ -62,8 +63,8 @@ def test_days_are_an_answer_only_where_there_is_not_enough_data() -> None:
     assert few.advice == "wait"
     assert few.days_more is not None
     # Without records by day the variance counts as falling with the days: four times as many halve the error.
-    needed = (few.primary.mde / 0.05) ** 2 * FACTS.days - FACTS.days  # type: ignore[operator,union-attr]
-    assert few.days_more == pytest.approx(needed, rel=0.15)
+    days = (few.primary.mde / 0.05) ** 2 * FACTS.days - FACTS.days  # type: ignore[operator,union-attr]
+    assert few.days_more == pytest.approx(days, rel=0.15)
 
 
 def test_more_days_of_the_same_units_are_not_promised() -> None:
@@ -230,9 +231,24 @@ def test_one_share_cannot_show_interference_and_says_so() -> None:
 
 
 def test_only_what_is_shown_is_counted() -> None:
-    needed = views_needed(
-        Settings(keys=("region", "size_class")), True, ["throughput", "completion", "retransmitted"]
-    )
-    assert needed.window[0][1] == [(), ("region",), ("size_class",)]
-    assert all(metric in ("throughput", "completion") for metrics, _ in needed.past for metric in metrics)
-    assert views_needed(Settings(), False, ["throughput"]).daily == []
+    metrics = ["throughput", "completion", "retransmitted", "playback_latency", "bandwidth"]
+    settings = Settings(keys=("region", "size_class"))
+    window = needed.of_window(settings, True, metrics)
+    assert list(window) == [(), ("region",), ("size_class",), ("size_class", "hour")]
+    assert window[()] == tuple(metrics)
+    assert "playback_latency" not in window["region",]
+    assert ("size_class", "hour") not in needed.of_window(settings, False, metrics)
+    cube = distribution(np.random.default_rng(1), 1.0)
+    both: Cubes = {"throughput": cube, "completion": cube}
+    small: Cubes = {"completion": cube}
+    counted = {
+        (): reduced((), {(): both}),
+        ("region",): reduced(("region",), {("Europe",): both, ("Africa",): small}),
+        ("size_class",): reduced(("size_class",), {("<100 kB",): both}),
+    }
+    of_past = needed.of_past(settings, counted, metrics)
+    assert of_past[()] == ("throughput",)
+    assert of_past["region",] == ("throughput", "completion"), "a region has only small objects"
+    assert needed.by_day(settings, counted, metrics)["size_class", "day"] == ("throughput", "completion")
+    declared = replace(settings, primary=Measure("completion", "p90"))
+    assert set(needed.of_past(declared, counted, metrics).values()) == {("completion",)}

@@ -174,9 +174,9 @@ class _Sparse:
     metric: Metric
     start: Ints
     """Where each cell begins, and where the last one ends."""
-    arm: Ints
-    bucket: Ints
-    bin: Ints
+    arm: NDArray[np.int16]
+    bucket: NDArray[np.int8]
+    bin: NDArray[np.int32]
     columns: tuple[Ints, ...]
     """``n``, or ``numerator`` and ``denominator``."""
     impossible: int
@@ -196,9 +196,9 @@ class _Sparse:
         return _Sparse(
             metric=part.metric,
             start=np.searchsorted(cell[order], np.arange(len(grid.cells) + 1)).astype(np.int64),
-            arm=grid.arm(table)[order],
-            bucket=_ints(table["bucket"])[order],
-            bin=_ints(table["bin"])[order] if is_bins else cell[order],
+            arm=grid.arm(table)[order].astype(np.int16),
+            bucket=_ints(table["bucket"])[order].astype(np.int8),
+            bin=(_ints(table["bin"])[order] if is_bins else cell[order]).astype(np.int32),
             columns=tuple(_ints(table[name])[order] for name in names),
             impossible=int(impossible),
             whole=part.whole,
@@ -226,7 +226,7 @@ class _Sparse:
         return DistributionCube(counts, first, GAMMA, self.whole)
 
 
-def _summed(shape: tuple[int, ...], at: tuple[Ints, ...], values: Ints) -> Ints:
+def _summed(shape: tuple[int, ...], at: tuple[NDArray[np.integer], ...], values: Ints) -> Ints:
     summed = np.zeros(math.prod(shape), dtype=np.int64)
     np.add.at(summed, np.ravel_multi_index(at, shape), values)
     return summed.reshape(shape)

@@ -139,7 +139,7 @@ def reduce_views(
 
 def _parts(query: "Queries", run: Run) -> list[Part]:
     """The counts of each metric. One query counts all distributions, another one all ratios."""
-    found = {}
+    found: dict[Metric, pa.Table] = {}
     for kind in ("distribution", "ratio"):
         if some := [metric for metric in query.metrics if metric.kind == kind]:
             table = run(query.together(some))

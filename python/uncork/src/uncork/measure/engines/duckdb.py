@@ -36,6 +36,8 @@ class Connection:
 
 
 DEFAULT = Settings()
+SIZES = (("TINYINT", 7), ("SMALLINT", 15), ("INTEGER", 31))
+"""Types of whole numbers, with the bits of their values."""
 MAX_KEPT = 4_000_000
 """Records of which tables are kept: with 30 columns about 1 GB."""
 
@@ -67,23 +69,34 @@ def is_small(records: ir.Table) -> bool:
 
 
 def keep(query: ir.Table) -> ir.Table:
-    """The result of the query as a table of its engine, with texts as numbers."""
+    """The result of the query as a table of its engine, with texts as numbers and numbers in few bytes:
+    groups by them take a quarter of the time.
+    """
     backend: ibis.BaseBackend = query.get_backend()
-    name = ibis.util.gen_name("kept")
+    wide, kept, connection = ibis.util.gen_name("wide"), ibis.util.gen_name("kept"), backend.con
     # Not `query.cache`: it cannot drop its table with each version of sqlglot.
-    table = backend.create_table(name, query, temp=True)
-    texts = "SELECT column_name FROM duckdb_columns() WHERE table_name = ? AND data_type = 'VARCHAR'"
-    for (column,) in backend.con.execute(texts, [name]).fetchall():
-        _enumerate(backend.con, name, column)
-    return table
+    backend.create_table(wide, query, temp=True)
+    known = "SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = ? ORDER BY column_index"
+    columns = connection.execute(known, [wide]).fetchall()
+    narrow = [
+        f'CAST("{name}" AS {_narrow(connection, wide, name, kind)}) AS "{name}"' for name, kind in columns
+    ]
+    connection.execute(f"CREATE TEMP TABLE {kept} AS SELECT {', '.join(narrow)} FROM {wide}")
+    connection.execute(f"DROP TABLE {wide}")
+    return backend.table(kept, database=("temp", "main"))
 
 
-def _enumerate(connection: duckdb.DuckDBPyConnection, table: str, column: str) -> None:
-    """Keeps the column's texts as numbers: groups by them take a quarter of the time."""
-    quoted, kind = f'"{column}"', f'"{table} {column}"'
-    values = f"SELECT DISTINCT {quoted} FROM {table} WHERE {quoted} IS NOT NULL"
-    connection.execute(f"CREATE TEMP TYPE {kind} AS ENUM ({values} ORDER BY 1)")
-    connection.execute(f"ALTER TABLE {table} ALTER {quoted} TYPE {kind}")
+def _narrow(connection: duckdb.DuckDBPyConnection, table: str, column: str, kind: str) -> str:
+    """The smallest type that has all values of the column."""
+    if kind == "VARCHAR":
+        values = f'SELECT DISTINCT "{column}" FROM {table} WHERE "{column}" IS NOT NULL ORDER BY 1'
+        connection.execute(f'CREATE TEMP TYPE "{table} {column}" AS ENUM ({values})')
+        return f'"{table} {column}"'
+    if kind not in ("INTEGER", "BIGINT"):
+        return kind
+    ends = connection.execute(f'SELECT min("{column}"), max("{column}") FROM {table}').fetchall()[0]
+    fits = (name for name, bits in SIZES if all(end is None or -(2**bits) <= end < 2**bits for end in ends))
+    return next(fits, kind)
 
 
 def hide_progress(connection: duckdb.DuckDBPyConnection) -> None:
