@@ -41,8 +41,9 @@ from scipy import stats
 from uncork.experiment import measures
 from uncork.experiment.policyfile import Arm, PolicyPlan, ab_policy
 from uncork.learn.cli import main as learn
+from uncork.learn.defaults import CLASSES
 from uncork.learn.evidence import Section, sections
-from uncork.learn.settings import CLASSES, PRIMARY
+from uncork.learn.settings import PRIMARY
 from uncork.learn.store import Store
 from uncork.learn.truth import Choice, Flags, Oracle, Score, Scores, learned
 from uncork.measure.metrics import METRICS
