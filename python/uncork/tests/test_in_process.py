@@ -297,6 +297,8 @@ def test_an_exception_of_progress_ends_the_call() -> None:
 
 
 def test_an_interrupt_ends_a_long_run() -> None:
+    # Another test in this process may have started Spark, which takes the signal.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
