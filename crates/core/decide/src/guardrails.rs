@@ -111,7 +111,8 @@ fn state(one: &Guardrail, kept: Option<f64>, case: &Case, tests: f64) -> Guardra
 fn probability_kept(guards: &[&Guardrail], level: f64) -> Vec<Option<f64>> {
     let scaled: Vec<(f64, f64)> =
         guards.iter().filter_map(|one| Some(in_limits(one, one.harm?, level))).collect();
-    let mut broken: Vec<f64> = scaled.iter().map(|&(mean, error)| probability_broken(mean, error)).collect();
+    let mut broken: Vec<f64> =
+        scaled.iter().map(|&(mean, error)| probability_broken(mean, error)).collect();
     if broken.len() > 1 {
         for (own, together) in broken.iter_mut().zip(shrink(&scaled, PRIOR).above(1.0)) {
             *own = own.max(together);
