@@ -1,11 +1,11 @@
 //! A comparison for a terminal: answers, ratios by cell, and a row per controller.
 
-use uncork_terminal::{Align, Column, Table, Terminal, printable, push_line, width, wrap};
+use uncork_terminal::{Align, Column, Table, Terminal, printable, push_line, wrap};
 
 use super::answer::{Answer, AnswerKind};
 use super::document::{Cell, ClassResult, LabDocument};
 use super::priority::fitting;
-use super::table::{push_answers, push_doubts};
+use super::table::{fits, push_answers, push_doubts};
 use super::verdict::{decimal, groups, spelled};
 use crate::number::decimals;
 use crate::words;
@@ -106,11 +106,11 @@ fn fitting_figures(document: &LabDocument, terminal: Terminal) -> String {
     let metrics: Vec<&str> = known.iter().map(|figure| figure.2).collect();
     let with = |kept: &[usize]| {
         let kept: Vec<&CompactColumn> = kept.iter().map(|at| known[*at]).collect();
-        figures(document, &kept).fit(terminal)
+        figures(document, &kept)
     };
-    let kept =
-        fitting(&metrics, |kept| with(kept).lines().all(|line| width(line) <= terminal.width));
-    let mut out = with(&kept);
+    // With whole labels.
+    let kept = fitting(&metrics, |kept| fits(&with(kept), terminal.width));
+    let mut out = with(&kept).fit(terminal);
     if kept.len() < known.len() {
         let more = words::counted((known.len() - kept.len()) as u64, "column");
         push_line(&mut out, &format!("{more} left out: see --format csv, or a wider terminal."));

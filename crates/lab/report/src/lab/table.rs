@@ -249,7 +249,8 @@ fn tables(results: &ResultRows, limit: usize) -> Vec<Table> {
     parts.iter().enumerate().map(|(nth, columns)| part(nth, columns)).collect()
 }
 
-fn fits(table: &Table, limit: usize) -> bool {
+/// Whether a table fits without broken labels.
+pub(super) fn fits(table: &Table, limit: usize) -> bool {
     table.render(Style::Plain).lines().all(|line| width(line) <= limit)
 }
 
