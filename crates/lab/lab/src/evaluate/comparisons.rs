@@ -5,6 +5,7 @@ use uncork_flow::FlowRecord;
 use uncork_report::lab::{Answer, AnswerKind, Better, Estimate, Payer, Price, Transfers};
 
 use super::results::RunResults;
+use super::starts;
 use crate::scenario::{Axis, Carries, Class, Metric, Quantity, Selection, Statistic};
 
 /// Ratios this close to 1 count as equal.
@@ -217,8 +218,13 @@ impl ComparedPair<'_> {
             [&self.choice, &self.baseline].map(|side| side.value(results, quantity));
         let ratio = ratio(results, quantity, &self.choice, &self.baseline);
         let less_is_better = quantity.metric.better() != Some(Better::Higher);
-        let share = |side: &ComparedSamples| side.share_of_flow(results).filter(|_| self.competes);
-        Answer {
+        let [share, baseline_share] = [&self.choice, &self.baseline]
+            .map(|side| side.share_of_flow(results).filter(|_| self.competes));
+        let [share_range, baseline_share_range] =
+            [(self.class, &self.choice), (self.over, &self.baseline)].map(|(class, side)| {
+                side.share_over_orders(results, class).filter(|_| self.competes)
+            });
+        let answer = Answer {
             class: self.class.name.clone(),
             baseline_class: self.over.name.clone(),
             cell: self.choice.cell,
@@ -231,8 +237,10 @@ impl ComparedPair<'_> {
             less_is_better,
             value: value.map(|value| value * scale),
             baseline_value: baseline_value.map(|value| value * scale),
-            share: share(&self.choice),
-            baseline_share: share(&self.baseline),
+            share,
+            baseline_share,
+            share_range,
+            baseline_share_range,
             ratio,
             kind: match ratio {
                 Some(ratio) => kind(&ratio, less_is_better),
@@ -241,7 +249,8 @@ impl ComparedPair<'_> {
             transfers: self.choice.transfers(results),
             baseline_transfers: self.baseline.transfers(results),
             prices: self.prices(results),
-        }
+        };
+        if answer.is_by_order() { undecided_by_order(answer) } else { answer }
     }
 
     /// The result if one median is infinite, without a ratio: based on both intervals.
@@ -346,10 +355,20 @@ impl ComparedSamples {
     /// The mean percentage that one of these flows has of what all flows of their link deliver.
     fn share_of_flow(&self, results: &RunResults<'_>) -> Option<f64> {
         let share = Quantity { metric: Metric::Share, statistic: Statistic::Mean };
-        let of_all = self.value(results, share)?;
+        self.per_flow(results, self.value(results, share)?)
+    }
+
+    /// The least and the largest such percentage of a run, if it depends on who starts first.
+    fn share_over_orders(&self, results: &RunResults<'_>, class: &Class) -> Option<[f64; 2]> {
+        let [low, high] = starts::range(results, self.cell, (&class.name, &self.name))?;
+        self.per_flow(results, low).zip(self.per_flow(results, high)).map(<[f64; 2]>::from)
+    }
+
+    /// The percentage that is one flow's part of these flows' share.
+    fn per_flow(&self, results: &RunResults<'_>, share: f64) -> Option<f64> {
         let runs = results.of_cell(self.cell);
         let flows: usize = runs.iter().map(|run| self.selected(&run.flows).count()).sum();
-        (flows > 0).then(|| 100.0 * of_all * runs.len() as f64 / flows as f64)
+        (flows > 0).then(|| 100.0 * share * runs.len() as f64 / flows as f64)
     }
 
     fn selected<'b>(&self, flows: &'b [FlowRecord]) -> impl Iterator<Item = &'b FlowRecord> {
@@ -373,6 +392,16 @@ impl ComparedSamples {
             Transfers { all: sum.all + 1, finished: sum.finished + finished }
         })
     }
+}
+
+/// The answer if the order of starts decides: it names no side that gets more.
+fn undecided_by_order(mut answer: Answer) -> Answer {
+    answer.kind = AnswerKind::ByOrder;
+    let jain = Quantity { metric: Metric::Jain, statistic: Statistic::Mean }.name();
+    for price in answer.prices.iter_mut().filter(|price| price.metric == jain) {
+        price.payer = None;
+    }
+    answer
 }
 
 fn ratio(

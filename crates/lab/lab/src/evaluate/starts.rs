@@ -136,7 +136,7 @@ mod tests {
     use crate::scenario::Scenario;
     use crate::testing::record;
     use uncork_flow::FlowRecord;
-    use uncork_report::lab::{Cell, Metric as Measured};
+    use uncork_report::lab::{Answer, AnswerKind, Cell, Metric as Measured};
 
     const TEXT: &str = "title = \"t\"\n[run]\nend = \"10s\"\nseeds = 8\n\
                         [path]\nrate = \"20mbit\"\nrtt = \"20ms\"\n\
@@ -206,6 +206,27 @@ mod tests {
         assert_eq!(names(&cells[1], "cubic"), shares(&ranges));
         assert_eq!(names(&cells[1], "bbr1").len(), 3);
         assert!(names(&cells[1], "cubic+bbr1").is_empty(), "no group of its own");
+    }
+
+    /// The answer about the second cell.
+    fn answer(first: f64, later: f64) -> Answer {
+        let (scenario, runs) = (scenario(), runs(first, later));
+        let answers = super::super::comparisons::answers(&RunResults::new(&scenario, &runs));
+        answers.into_iter().find(|answer| answer.cell == 1).expect("an answer")
+    }
+
+    /// In the runs CUBIC has 40 to 63 %, then 56 to 88 %, then 61 to 63 %.
+    #[test]
+    fn no_side_is_named_against_the_order_of_starts() {
+        let either = answer(0.62, 0.41);
+        assert_eq!(either.kind, AnswerKind::ByOrder);
+        let range = either.baseline_share_range.expect("a range").map(f64::round);
+        assert_eq!((either.baseline.as_str(), range), ("cubic", [40.0, 63.0]));
+        assert!(either.prices.iter().all(|price| price.payer.is_none()), "{either:?}");
+        let larger = answer(0.87, 0.57);
+        assert_eq!(larger.kind, AnswerKind::Worse, "bbr1 has less in each run: {larger:?}");
+        assert!(larger.share_range.is_some_and(|[_, high]| high < 50.0), "{larger:?}");
+        assert_eq!(answer(0.62, 0.62).share_range, None, "the order does not matter");
     }
 
     #[test]

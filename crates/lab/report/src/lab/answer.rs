@@ -39,6 +39,12 @@ pub struct Answer {
     /// The same of one flow with the baseline.
     #[serde(default)]
     pub baseline_share: Option<f64>,
+    /// The least and the largest `share` of a run, if it depends on which flow starts first; else null.
+    #[serde(default)]
+    pub share_range: Option<[f64; 2]>,
+    /// The same of one flow with the baseline.
+    #[serde(default)]
+    pub baseline_share_range: Option<[f64; 2]>,
     /// `value` / `baseline_value`, with its 95 % interval.
     pub ratio: Option<Estimate>,
     /// Result of the comparison.
@@ -49,6 +55,30 @@ pub struct Answer {
     pub baseline_transfers: Transfers,
     /// Costs of both sides.
     pub prices: Vec<Price>,
+}
+
+impl Answer {
+    /// The shares of the choice and of the baseline over the orders of starts, if one of them depends on
+    /// the order.
+    pub fn shares_by_order(&self) -> Option<[[f64; 2]; 2]> {
+        self.share_range.or(self.baseline_share_range)?;
+        let always = |share: f64| [share, share];
+        let own = self.share_range.or(self.share.map(always))?;
+        Some([own, self.baseline_share_range.or(self.baseline_share.map(always))?])
+    }
+
+    /// Whether another order of starts may give the other side more.
+    pub fn is_by_order(&self) -> bool {
+        let overlap = |[own, other]: [[f64; 2]; 2]| own[0] <= other[1] && other[0] <= own[1];
+        self.shares_by_order().is_some_and(overlap)
+    }
+
+    /// The least and the largest ratio: of the shares over the orders of starts, if these decide.
+    pub(super) fn ratios(&self) -> Option<[f64; 2]> {
+        let mean = || self.ratio.map(|ratio| [ratio.value, ratio.value]);
+        let of_shares = |[own, other]: [[f64; 2]; 2]| [own[0] / other[1], own[1] / other[0]];
+        self.shares_by_order().map(of_shares).or_else(mean)
+    }
 }
 
 /// Result of a comparison.
@@ -64,6 +94,8 @@ pub enum AnswerKind {
     Alike,
     /// Undecided: the interval contains 1, or there is none.
     Open,
+    /// The order of starts decides: the ranges of both sides' shares overlap.
+    ByOrder,
     /// There is nothing to compare.
     Unknown,
 }

@@ -63,6 +63,9 @@ impl LabDocument {
             Some(ratio) if is_decided && ratio.low.is_none() => {
                 Some("decides without interval".into())
             }
+            _ if answer.kind == AnswerKind::ByOrder && answer.shares_by_order().is_none() => {
+                Some("has no shares over the orders of starts".into())
+            }
             _ => None,
         }
     }

@@ -90,13 +90,17 @@ fn ratio(answer: &Answer) -> [String; 3] {
         AnswerKind::Worse => "worse",
         AnswerKind::Alike => "alike",
         AnswerKind::Open => "open",
+        AnswerKind::ByOrder => "by order",
         AnswerKind::Unknown => "?",
     };
-    let value = answer.ratio.map_or_else(|| "-".to_owned(), |ratio| decimal(ratio.value));
+    let span = |low: f64, high: f64| format!("{}–{}", decimal(low), decimal(high));
     let interval = answer.ratio.and_then(|ratio| ratio.low.zip(ratio.high));
-    let interval = interval
-        .map(|(low, high)| format!("{}–{}", decimal(low), decimal(high)))
-        .unwrap_or_default();
+    let (value, interval) = match answer.ratios() {
+        None => ("-".to_owned(), None),
+        Some([low, high]) if answer.shares_by_order().is_some() => (span(low, high), None),
+        Some([value, _]) => (decimal(value), interval),
+    };
+    let interval = interval.map_or_else(String::new, |(low, high)| span(low, high));
     [value, interval, word.to_owned()]
 }
 

@@ -131,6 +131,8 @@ fn answered() -> LabDocument {
         baseline_value: Some(2.0),
         share: None,
         baseline_share: None,
+        share_range: None,
+        baseline_share_range: None,
         ratio: Some(ratio),
         kind: AnswerKind::Better,
         transfers: Transfers::default(),
@@ -151,7 +153,7 @@ fn answered() -> LabDocument {
 #[test]
 fn inconsistent_parts_are_named() {
     type Case = (&'static str, fn(&mut LabDocument));
-    let cases: [Case; 21] = [
+    let cases: [Case; 22] = [
         ("cell 3", |d| d.cells[3].point = vec![1, 3]),
         ("cell 2", |d| d.cells[2].classes[0].metrics[1].estimate.low = Some(f64::NAN)),
         ("cell 2", |d| d.cells[2].classes[0].metrics[1].estimate.low = Some(1e9)),
@@ -179,6 +181,9 @@ fn inconsistent_parts_are_named() {
         ("answer 0 decides without interval", |d| {
             let ratio = d.answers[0].ratio.as_mut().unwrap();
             (ratio.low, ratio.high) = (None, None);
+        }),
+        ("answer 0 has no shares over the orders of starts", |d| {
+            d.answers[0].kind = AnswerKind::ByOrder;
         }),
     ];
     assert!(answered().check().is_ok());

@@ -100,6 +100,10 @@ fn unfinished(answer: &Answer) -> Option<String> {
 }
 
 fn compared(answer: &Answer, ratio: &Estimate, names: (&str, &str), seeds: u64) -> String {
+    if let Some(shares) = shares(answer, names).filter(|_| answer.shares_by_order().is_some()) {
+        let count = words::counted(seeds, "seed");
+        return format!("{}: {shares} ({count})", over_orders(answer.kind, names));
+    }
     let (subject, baseline) = names;
     let metric = match MetricKind::of(&answer.metric) {
         MetricKind::Share => "goodput per flow".to_owned(),
@@ -124,16 +128,41 @@ fn compared(answer: &Answer, ratio: &Estimate, names: (&str, &str), seeds: u64) 
     }
 }
 
+/// What the order of starts decides.
+fn over_orders(kind: AnswerKind, (subject, baseline): (&str, &str)) -> String {
+    let more = |winner, other| {
+        format!("{winner} gets more per flow than {other}; the order of starts decides how much")
+    };
+    match kind {
+        AnswerKind::Better => more(subject, baseline),
+        AnswerKind::Worse => more(baseline, subject),
+        AnswerKind::ByOrder => format!(
+            "the order of starts decides whether {subject} or {baseline} gets more per flow"
+        ),
+        _ => format!("the order of starts decides what {subject} and {baseline} get per flow"),
+    }
+}
+
 /// `text; 47 % of the link's traffic for a flow of bbr1, 5.9 % for one of cubic`, if both share a
 /// link.
-fn with_shares(answer: &Answer, (subject, baseline): (&str, &str), text: String) -> String {
-    match answer.share.zip(answer.baseline_share) {
-        Some((own, other)) => format!(
-            "{text}; a flow of {subject} has {} of the link's traffic, one of {baseline} {}",
-            percent(own),
-            percent(other)
-        ),
+fn with_shares(answer: &Answer, names: (&str, &str), text: String) -> String {
+    match shares(answer, names) {
+        Some(shares) => format!("{text}; {shares}"),
         None => text,
+    }
+}
+
+/// The share of a flow of each side: its range if it depends on the order of starts, else its mean.
+fn shares(answer: &Answer, (subject, baseline): (&str, &str)) -> Option<String> {
+    let own = shown_share(answer.share, answer.share_range)?;
+    let other = shown_share(answer.baseline_share, answer.baseline_share_range)?;
+    Some(format!("a flow of {subject} has {own} of the link's traffic, one of {baseline} {other}"))
+}
+
+fn shown_share(mean: Option<f64>, range: Option<[f64; 2]>) -> Option<String> {
+    match range {
+        Some([low, high]) => Some(Reading::Percent.interval(low, high)),
+        None => mean.map(percent),
     }
 }
 
@@ -303,8 +332,10 @@ fn prices(answer: &Answer) -> String {
     let is_ahead = (answer.kind == AnswerKind::Better) == (first == Payer::Choice)
         && matches!(answer.kind, AnswerKind::Better | AnswerKind::Worse);
     let but = if is_ahead { "but" } else { "and" };
-    // "bbr1 and cubic do not differ" has two subjects.
-    let is_subject = answer.of.is_empty() && answer.kind != AnswerKind::Open;
+    // "bbr1 and cubic do not differ" has two subjects, and so have shares over orders of starts.
+    let is_subject = answer.of.is_empty()
+        && answer.kind != AnswerKind::Open
+        && answer.shares_by_order().is_none();
     let own = match paid(first).as_slice() {
         [] => String::new(),
         clauses if is_subject => format!(", {but} {}", words::list(clauses)),
@@ -379,6 +410,7 @@ fn summary(group: &[&Answer]) -> String {
         matches!(one.kind, AnswerKind::Alike | AnswerKind::Open) && !is_undecided(one)
     };
     for (count, words) in [
+        (count(&|one| one.kind == AnswerKind::ByOrder), "the order of starts decides"),
         (count(&is_same), "no difference"),
         (count(&is_undecided), "too few samples to decide"),
         (count(&|one| one.kind == AnswerKind::Unknown), "nothing to compare"),
@@ -391,12 +423,11 @@ fn summary(group: &[&Answer]) -> String {
         .fold(line, |line, payer| line + &paid_in_all(group, *payer))
 }
 
-/// Range of the ratios in the cells of a kind: `, 1.2 to 6.0 times`, or `, by 1.9 to 2.5 %` if no
+/// Range of the ratios in the cells of a kind, over the orders of starts where these decide: `, 1.2 to 6.0 times`, or `, by 1.9 to 2.5 %` if no
 /// cell differs by a tenth.
 fn range(group: &[&Answer], kind: AnswerKind) -> String {
     let answers = group.iter().filter(|answer| answer.kind == kind);
-    let ratios: Vec<f64> =
-        answers.filter_map(|answer| answer.ratio.map(|ratio| ratio.value)).collect();
+    let ratios: Vec<f64> = answers.filter_map(|answer| answer.ratios()).flatten().collect();
     let bounds = |of: fn(f64) -> f64| {
         let values = || ratios.iter().copied().map(of);
         (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max))
@@ -475,6 +506,9 @@ fn two(value: f64) -> String {
 
 /// A ratio to two or three digits.
 pub(super) fn decimal(ratio: f64) -> String {
+    if ratio.is_infinite() {
+        return "∞".to_owned();
+    }
     let decimals = match ratio {
         _ if ratio < 2.0 => 2,
         _ if ratio < 100.0 => 1,
@@ -516,6 +550,8 @@ mod tests {
             baseline_value: Some(1.0),
             share: None,
             baseline_share: None,
+            share_range: None,
+            baseline_share_range: None,
             ratio: Some(Estimate { value, low: Some(low), high: Some(high), n: 10 }),
             kind,
             transfers: Transfers::default(),
@@ -603,6 +639,43 @@ mod tests {
             Some(Estimate { value: 0.9, low: Some(0.7), high: Some(1.2), n: 6 }),
         );
         assert_message!("by chance", sentence(&answer, 6));
+    }
+
+    /// One flow next to one, with a mean of 55 %.
+    fn over_orders_of_starts(share_range: [f64; 2], kind: AnswerKind) -> Answer {
+        let mut answer = answer("goodput_mean", (1.22, 1.1, 1.4), kind);
+        let [low, high] = share_range;
+        (answer.share, answer.baseline_share) = (Some(55.0), Some(45.0));
+        answer.share_range = Some(share_range);
+        answer.baseline_share_range = Some([100.0 - high, 100.0 - low]);
+        answer.prices = vec![price("retransmitted_mean", (10.8, 0.5), Payer::Choice)];
+        answer
+    }
+
+    #[test]
+    fn shares_that_the_order_of_starts_decides_are_ranges() {
+        let decided = over_orders_of_starts([52.0, 69.0], AnswerKind::Better);
+        let by_order = over_orders_of_starts([41.0, 69.0], AnswerKind::ByOrder);
+        assert_eq!((decided.is_by_order(), by_order.is_by_order()), (false, true));
+        assert_message!("bbr1 in each order", sentence(&decided, 10));
+        assert_message!("either", sentence(&by_order, 10));
+        let losing = over_orders_of_starts([31.0, 48.0], AnswerKind::Worse);
+        assert_message!("cubic in each order", sentence(&losing, 10));
+        let open = over_orders_of_starts([52.0, 69.0], AnswerKind::Open);
+        assert_message!("neither", sentence(&open, 10));
+        assert_message!("cells", summary(&[&decided, &losing, &by_order]));
+        assert_message!("cells that the order decides", summary(&[&by_order; 4]));
+    }
+
+    /// Of three controllers, only one may depend on the order.
+    #[test]
+    fn mean_without_a_range_may_lie_in_the_other_range() {
+        let mut one = over_orders_of_starts([41.0, 69.0], AnswerKind::ByOrder);
+        one.baseline_share_range = None;
+        assert!(one.is_by_order());
+        assert_eq!(one.ratios(), Some([41.0 / 45.0, 69.0 / 45.0]));
+        one.baseline_share = Some(20.0);
+        assert!(!one.is_by_order());
     }
 
     #[test]
