@@ -25,7 +25,7 @@ const KINDS: [&str; 5] = [
     "unequal numbers share a link",
     "programs that start in turn",
 ];
-/// The kinds whose flows share a link: they start at random times, and in turn, as mixes do by default.
+/// In these kinds flows share a link: they start at random times, and in turn, as mixes do by default.
 const AT_RANDOM: usize = 3;
 const IN_TURN: usize = 4;
 const CCS: [&str; 5] = ["reno", "cubic", "bbr1", "bbr2", "bbr3"];
@@ -130,7 +130,7 @@ fn is_reversible(document: &LabDocument) -> bool {
 /// What a result says of orders of starts, compared with the reference.
 #[derive(Default)]
 struct Orders {
-    /// Groups whose share has a range in both, only in the result, only in the reference, in neither.
+    /// Groups with a range of shares in both, only in the result, only in the reference, in neither.
     both: usize,
     only_said: usize,
     only_truth: usize,

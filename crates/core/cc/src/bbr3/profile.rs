@@ -43,7 +43,7 @@
 //!
 //! The two gains decide the shares in a queue. Of 100 Mbit/s at 10 ms in 4 BDP next to `bbr1`, both from the start, `bbr2`
 //! has 0.16 as it is and 0.35 with them, that kernel's 0.46 ± 0.03. At 0.75 the flow with less stays in `ProbeBW_DOWN`
-//! until its next probe, because its inflight stays above its BDP as long as others hold the queue, and each cycle lowers
+//! until its next probe, because its inflight stays above its BDP while others hold the queue, and each cycle lowers
 //! its max_bw. Tried without effect on the rest: an RTT equal to the minimum postpones ProbeRTT; Startup judged by the rate
 //! sample; a round trip of 11 ms; jitter of 0.3 and 1 ms; ACKs in groups of 2 ms; hosts that take time; segmentation
 //! offload. Not tried: the burst about to leave, which `bbr_packets_in_net_at_edt` adds while probing (it shortens probes),

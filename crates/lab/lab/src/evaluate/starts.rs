@@ -76,7 +76,7 @@ fn of_cell(results: &RunResults<'_>, cell: usize) -> Option<Dependence> {
     found.max_by(|one, other| size(one).total_cmp(&size(other)))
 }
 
-/// The groups of a cell whose shares depend on their starts.
+/// The groups of a cell that get a share by their starts.
 fn dependences(results: &RunResults<'_>, cell: usize) -> Vec<Dependence> {
     let groups = groups(results, cell);
     if groups.len() < 2 {

@@ -27,7 +27,7 @@ HEAT = Measure("throughput", "p50"), Measure("completion", "p50")
 
 
 def of_window(settings: Settings, has_time: bool, metrics: Sequence[str]) -> Counted:
-    """In the window of the decision; `metrics` are those that the records have."""
+    """In the window of the decision; `metrics` are what the records have."""
     guarded = [limit.measure for limit in settings.guardrails]
     declared = [settings.primary] if settings.primary else []
     in_cells = _among(metrics, [*_metrics([*declared, *guarded]), *IN_CELLS])

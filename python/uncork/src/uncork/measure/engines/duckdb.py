@@ -39,7 +39,7 @@ DEFAULT = Settings()
 SIZES = (("TINYINT", 7), ("SMALLINT", 15), ("INTEGER", 31))
 """Types of whole numbers, with the bits of their values."""
 MAX_KEPT = 4_000_000
-"""Records of which tables are kept: with 30 columns about 1 GB."""
+"""Tables with more records are not kept: with 30 columns about 1 GB."""
 
 
 def _literal(path: Path) -> str:
