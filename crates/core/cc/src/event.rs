@@ -382,6 +382,9 @@ pub enum PathEvent {
     /// first packet, the window may jump once the initial window is acknowledged. Ignored after
     /// congestion or after Startup.
     Resume(ResumeHint),
+    /// The host stops to send ECT(1), because it cannot, or because the feedback is not credible (RFC 9331 §4.3). From now
+    /// on marks count as losses, as without [`Settings::scalable_marks`](crate::Settings::scalable_marks).
+    ClassicEcn,
 }
 
 #[cfg(test)]

@@ -129,7 +129,7 @@ impl<S: SlowStart> Controller for NewReno<S> {
                 self.window.on_migration(now);
                 self.start = S::INITIAL;
             }
-            PathEvent::Drained => {}
+            PathEvent::Drained | PathEvent::ClassicEcn => {}
             PathEvent::Resume(hint) => self.window.offer(hint),
         }
     }

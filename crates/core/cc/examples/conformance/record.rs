@@ -182,6 +182,7 @@ impl Controller for Recorder {
             PathEvent::MtuChanged { mss } => Event::Mtu { mss },
             PathEvent::Migrated => Event::Migrated,
             PathEvent::Drained => Event::Drained,
+            PathEvent::ClassicEcn => Event::ClassicEcn,
             PathEvent::Resume(hint) => {
                 Event::Resume { saved_cwnd: hint.saved_cwnd, saved_rtt: hint.saved_rtt.as_nanos() }
             }

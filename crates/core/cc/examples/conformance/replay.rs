@@ -86,6 +86,7 @@ impl Player {
             Event::Mtu { mss } => self.cc.on_path(now, PathEvent::MtuChanged { mss: *mss }),
             Event::Migrated => self.cc.on_path(now, PathEvent::Migrated),
             Event::Drained => self.cc.on_path(now, PathEvent::Drained),
+            Event::ClassicEcn => self.cc.on_path(now, PathEvent::ClassicEcn),
             Event::Resume { saved_cwnd, saved_rtt } => {
                 let saved_rtt = TimeDelta::from_nanos(*saved_rtt);
                 let hint = ResumeHint { saved_cwnd: *saved_cwnd, saved_rtt };

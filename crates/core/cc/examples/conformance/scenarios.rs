@@ -46,6 +46,13 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
         run: longer_path,
         tick_ms: 0,
     },
+    Scenario {
+        name: "classic_ecn",
+        algorithms: &[Algorithm::Prague],
+        path: || path(2_000, 2_000),
+        run: classic_ecn,
+        tick_ms: 0,
+    },
     // The clock steps by two round trips.
     Scenario { tick_ms: 4, ..every("ticks", short_path, |sim| bulk(sim, 60)) },
 ];
@@ -118,6 +125,17 @@ fn ecn(sim: &mut Connection) {
     for ms in 1..1_200 {
         bulk(sim, ms);
         sim.marks += u32::from(sim.queue_delay() > TimeDelta::from_millis(10));
+    }
+}
+
+/// Marks of a queue for L4S; after half a second the host stops to send ECT(1).
+fn classic_ecn(sim: &mut Connection) {
+    for ms in 1..1_000 {
+        if ms == 500 {
+            sim.cc.on_path(sim.now, PathEvent::ClassicEcn);
+        }
+        bulk(sim, ms);
+        sim.marks += u32::from(sim.queue_delay() > TimeDelta::from_millis(1));
     }
 }
 

@@ -89,6 +89,7 @@ pub(crate) enum Event {
     },
     Migrated,
     Drained,
+    ClassicEcn,
     Resume {
         saved_cwnd: u64,
         saved_rtt: u64,

@@ -362,6 +362,7 @@ impl Controller for Bbr3 {
             PathEvent::MtuChanged { mss } => self.change_mss(mss),
             PathEvent::Migrated => self.start_over(now),
             PathEvent::Drained => self.sampler.run_dry(),
+            PathEvent::ClassicEcn => self.ecn = EcnResponse::new(false),
             PathEvent::Resume(hint) => {
                 let is_lossless = !self.full_pipe.reached() && self.sampler.lost() == 0;
                 self.resume.offer(hint, is_lossless && self.state == State::Startup);

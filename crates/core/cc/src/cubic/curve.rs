@@ -81,6 +81,7 @@ impl Curve {
     /// Starts congestion avoidance at `cwnd`: K = cbrt((W_max - cwnd) / C), in segments and
     /// seconds, with C = 2/5.
     //= rfc9438 4.2-2 4.3-2
+    #[inline(never)]
     pub(super) fn begin(&mut self, now: Time, cwnd: u64, mss: u64) {
         let epoch = &mut self.epoch;
         epoch.w_max = epoch.w_max.max(cwnd);

@@ -225,7 +225,7 @@ impl<S: SlowStart> Controller for Cubic<S> {
                 self.window.on_migration(now);
                 self.phase = CubicPhase::SLOW_START;
             }
-            PathEvent::Drained => {}
+            PathEvent::Drained | PathEvent::ClassicEcn => {}
             PathEvent::Resume(hint) => self.window.offer(hint),
         }
     }

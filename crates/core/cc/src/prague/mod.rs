@@ -6,7 +6,7 @@ mod marks;
 mod virtual_rtt;
 
 use uncork_units::wide::saturating_mul;
-use uncork_units::{Rate, Ratio, Time, TimeDelta};
+use uncork_units::{Rate, Time, TimeDelta};
 
 use crate::controller::{Control, Controller, Settings, Snapshot};
 use crate::cubic::Cubic;
@@ -18,11 +18,16 @@ use classic_queue::ClassicQueueTest;
 use marks::Marks;
 use virtual_rtt::VirtualRtt;
 
-/// MAX_BURST_DELAY: how long a burst may occupy the bottleneck (§2.5, RFC 9331 §4.3).
-const MAX_BURST_DELAY: TimeDelta = TimeDelta::from_micros(250);
+/// 1 / MAX_BURST_DELAY: a burst may occupy the bottleneck for 250 us (§2.5, RFC 9331 §4.3).
+const BURSTS_PER_SEC: u64 = 4_000;
 
-/// A window below this rate would never be probed again.
-const MIN_RATE: Rate = Rate::from_bits_per_sec(100_000);
+/// A window below this rate would never be probed again: 100 kbit/s, a byte in [`MIN_RATE_BYTE_US`].
+const MIN_RATE: Rate = Rate::from_bits_per_sec(8_000_000 / MIN_RATE_BYTE_US);
+const MIN_RATE_BYTE_US: u64 = 80;
+
+const NANOS_PER_SEC: u64 = 1_000_000_000;
+/// Of larger windows, 17 GB, this much is paced over a round trip.
+const MAX_PER_ROUND: u64 = u64::MAX / NANOS_PER_SEC;
 
 /// Prague answers each mark by as much as marks are frequent, so it can live with the many marks of a queue of a
 /// millisecond.
@@ -44,7 +49,8 @@ pub struct Prague {
     reduced_at: Time,
     reduced_in: u32,
     regime: Regime,
-    pacing_rate: Option<Rate>,
+    /// Zero before the first RTT.
+    pacing_rate: Rate,
 }
 
 const _: () = assert!(size_of::<Prague>() <= 400, "servers keep one per connection");
@@ -72,7 +78,7 @@ impl Prague {
             reduced_at: settings.now,
             reduced_in: 0,
             regime: if settings.scalable_marks { Regime::Loss } else { Regime::Classic },
-            pacing_rate: None,
+            pacing_rate: Rate::ZERO,
         };
         prague.update_pacing();
         prague
@@ -83,28 +89,57 @@ impl Prague {
         self.base.bequeath(rtt)
     }
 
-    /// The feedback of a queue that marks for L4S.
+    /// Whether marks get Prague's response. A window that is resumed from an earlier connection is on trial: a mark ends it, as a
+    /// loss does (RFC 9959).
+    #[inline]
+    fn answers_marks(&self) -> bool {
+        self.regime != Regime::Classic && !self.base.window.is_on_trial()
+    }
+
+    /// Bytes that this feedback reports as marked, at most.
+    #[inline]
+    fn marked(&self, feedback: &Feedback<'_>) -> u64 {
+        let packets = u64::from(feedback.ce_packets);
+        saturating_mul(self.base.window.mss(), packets).min(feedback.acked_bytes())
+    }
+
+    /// The first part of [`Controller::on_feedback`], for hosts that limit the size of a function: marks.
+    #[doc(hidden)]
+    #[inline]
+    pub fn take_in_marks(&mut self, now: Time, feedback: &Feedback<'_>) {
+        if let Some(rtt) = feedback.rtt {
+            self.rtt.on_sample(rtt, self.base.window.round(), self.base.window.is_initial());
+        }
+        if !self.answers_marks() {
+            return;
+        }
+        let marked = self.marked(feedback);
+        self.count(now, feedback.acked_bytes(), marked, feedback.rtt);
+        if marked > 0 {
+            self.on_marks(now);
+        }
+    }
+
+    /// The second part: losses, growth, and the pacing rate.
     //= prague-04 2.4.1-1
     //= rfc9331 4.3-1 4.3-3
-    fn on_scalable_feedback(&mut self, now: Time, feedback: &Feedback<'_>) {
-        let acked = feedback.acked_bytes();
-        let marked =
-            saturating_mul(self.base.window.mss(), u64::from(feedback.ce_packets)).min(acked);
-        let reaction = self.base.window.on_feedback(now, &Feedback { ce_packets: 0, ..*feedback });
-        self.count(now, acked, marked, feedback.rtt);
+    #[doc(hidden)]
+    #[inline]
+    pub fn take_in_losses(&mut self, now: Time, feedback: &Feedback<'_>) {
+        let answers_marks = self.answers_marks();
+        let ce_packets = if answers_marks { 0 } else { feedback.ce_packets };
+        let reaction = self.base.window.on_feedback(now, &Feedback { ce_packets, ..*feedback });
         match reaction {
-            LossReaction::Grow(bytes) if self.regime == Regime::Marks => {
-                self.increase(bytes.saturating_sub(marked));
+            LossReaction::Grow(bytes) if answers_marks && self.regime == Regime::Marks => {
+                self.increase(bytes.saturating_sub(self.marked(feedback)));
             }
-            LossReaction::Congestion(_) => {
+            LossReaction::Congestion(_) if answers_marks => {
                 self.regime = Regime::Loss;
                 self.base.react(now, reaction, feedback);
             }
             _ => self.base.react(now, reaction, feedback),
         }
-        if marked > 0 {
-            self.on_marks(now);
-        }
+        self.update_pacing();
     }
 
     /// Updates alpha, and what follows from it, once per virtual round trip.
@@ -141,7 +176,7 @@ impl Prague {
         }
         let cwnd = window.cwnd();
         let reduction = if window.in_slow_start() { cwnd / 2 } else { self.marks.reduction(cwnd) };
-        let floor = MIN_RATE.bytes_in(self.rtt.smoothed()).max(1);
+        let floor = (self.rtt.smoothed().as_micros() / MIN_RATE_BYTE_US).max(1);
         window.reduce_without_loss(cwnd.saturating_sub(reduction).max(floor));
         self.reduced_at = now;
         self.reduced_in = round;
@@ -159,27 +194,33 @@ impl Prague {
 
     /// How long a packet takes at the rate of this flow.
     fn packet_time(&self) -> TimeDelta {
-        self.pacing_rate.map_or(TimeDelta::ZERO, |rate| rate.time_for(self.base.window.mss()))
+        match self.pacing_rate {
+            Rate::ZERO => TimeDelta::ZERO,
+            rate => rate.time_for(self.base.window.mss()),
+        }
     }
 
     /// The window, spread over a round trip; twice that in slow start, as the window doubles.
     //= prague-04 2.5-1
     fn update_pacing(&mut self) {
+        if self.rtt.smoothed().is_zero() {
+            return;
+        }
         let window = &self.base.window;
-        let rate = Rate::of(window.cwnd(), self.rtt.smoothed());
         let is_starting = window.cwnd() < window.ssthresh() / 2;
-        let gain = if is_starting { Ratio::new(2, 1) } else { Ratio::ONE };
-        self.pacing_rate =
-            (!self.rtt.smoothed().is_zero()).then(|| rate.scaled(gain).max(MIN_RATE));
+        let per_round = if is_starting { window.cwnd() * 2 } else { window.cwnd() };
+        // In 64 bits: the kernel's verifier looks at each path through a wider division, after each path through CUBIC.
+        let rate = per_round.min(MAX_PER_ROUND) * NANOS_PER_SEC / self.rtt.smoothed().as_nanos();
+        self.pacing_rate = Rate::from_bytes_per_sec(rate).max(MIN_RATE);
     }
 }
 
 /// Virtual round trips without a mark after which a flow of this rate takes marks to have ceased: the longer, the faster
 /// the flow, because each mark of a fast flow is worth more (RTT_TO_GROWTH of udp_prague).
-fn quiet_periods(rate: Option<Rate>) -> u32 {
+fn quiet_periods(rate: Rate) -> u32 {
     const MIN_PERIODS: u64 = 7;
     const BYTES_PER_PERIOD: u64 = 1_920_000;
-    let periods = rate.map_or(0, |rate| rate.bytes_per_sec() / BYTES_PER_PERIOD) + MIN_PERIODS;
+    let periods = rate.bytes_per_sec() / BYTES_PER_PERIOD + MIN_PERIODS;
     u32::try_from(periods).unwrap_or(u32::MAX)
 }
 
@@ -196,16 +237,8 @@ impl Controller for Prague {
     }
 
     fn on_feedback(&mut self, now: Time, feedback: &Feedback<'_>) {
-        if let Some(rtt) = feedback.rtt {
-            self.rtt.on_sample(rtt, self.base.window.round(), self.base.window.is_initial());
-        }
-        // A window that is resumed from an earlier connection is on trial: a mark ends it, as a loss does (RFC 9959).
-        if self.regime == Regime::Classic || self.base.window.is_on_trial() {
-            self.base.on_feedback(now, feedback);
-        } else {
-            self.on_scalable_feedback(now, feedback);
-        }
-        self.update_pacing();
+        self.take_in_marks(now, feedback);
+        self.take_in_losses(now, feedback);
     }
 
     fn on_spurious(&mut self, now: Time, packets: &[Lost]) {
@@ -223,14 +256,24 @@ impl Controller for Prague {
 
     fn on_path(&mut self, now: Time, event: PathEvent) {
         self.base.on_path(now, event);
-        if event == PathEvent::Migrated {
-            self.marks = Marks::new(now);
-            self.test = ClassicQueueTest::default();
-            self.rtt = VirtualRtt::new(None);
-            // The host no longer sends ECT(1) once a queue was a classic one.
-            if self.regime == Regime::Marks {
-                self.regime = Regime::Loss;
+        match event {
+            PathEvent::Migrated => {
+                self.marks = Marks::new(now);
+                self.test = ClassicQueueTest::default();
+                self.rtt = VirtualRtt::new(None);
+                self.pacing_rate = Rate::ZERO;
+                // The host no longer sends ECT(1) once a queue was a classic one.
+                if self.regime == Regime::Marks {
+                    self.regime = Regime::Loss;
+                }
             }
+            PathEvent::ClassicEcn => {
+                if self.regime == Regime::Marks {
+                    self.base.restart_curve(now);
+                }
+                self.regime = Regime::Classic;
+            }
+            _ => {}
         }
         self.update_pacing();
     }
@@ -240,12 +283,13 @@ impl Controller for Prague {
     #[inline]
     fn control(&self) -> Control {
         let (control, mss) = (self.base.control(), self.base.window.mss());
-        let Some(rate) = self.pacing_rate.filter(|_| control.pacing_rate.is_none()) else {
+        let rate = self.pacing_rate;
+        if rate == Rate::ZERO || control.pacing_rate.is_some() {
             return control;
-        };
+        }
         // Below two segments the rate alone limits the flow (RFC 9331 §4.3).
         let cwnd = control.cwnd.max(2 * mss);
-        Control::new(cwnd).with_pacing(rate, rate.bytes_in(MAX_BURST_DELAY).max(mss))
+        Control::new(cwnd).with_pacing(rate, (rate.bytes_per_sec() / BURSTS_PER_SEC).max(mss))
     }
 
     //= rfc9331 4.3-6

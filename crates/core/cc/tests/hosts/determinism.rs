@@ -12,12 +12,12 @@ use crate::host::{Digest, adversary, truthful};
 /// Digest of each algorithm's decisions in a long script of a truthful host and of an adversarial
 /// one.
 const DIGESTS: [(Algorithm, Digest, Digest); 6] = [
-    (Algorithm::Reno, Digest(0x03a4_b437_4125_0938), Digest(0x5bf2_8e29_44fe_de14)),
-    (Algorithm::Cubic, Digest(0xe68b_1e79_9a1e_e7f4), Digest(0x92dc_35b0_fda0_a174)),
-    (Algorithm::Bbr1, Digest(0x8683_2f20_ced9_86f2), Digest(0xf161_5c36_4531_2d1b)),
-    (Algorithm::Bbr2, Digest(0xbaa0_3ffb_a4de_a9bd), Digest(0x38b4_aad7_7d3d_035b)),
-    (Algorithm::Bbr3, Digest(0xe774_4db2_e77d_351b), Digest(0xdb85_c197_1b69_ea8c)),
-    (Algorithm::Prague, Digest(0x68af_6a27_9dad_243b), Digest(0x452b_415c_db1a_85cc)),
+    (Algorithm::Reno, Digest(0x03a4_b437_4125_0938), Digest(0x71aa_7113_19b8_e7c2)),
+    (Algorithm::Cubic, Digest(0xe68b_1e79_9a1e_e7f4), Digest(0x43c6_ee7b_ba2d_e981)),
+    (Algorithm::Bbr1, Digest(0x8683_2f20_ced9_86f2), Digest(0x2b92_12f0_5a23_f1fb)),
+    (Algorithm::Bbr2, Digest(0xbaa0_3ffb_a4de_a9bd), Digest(0x9040_d1b8_4fe9_88e9)),
+    (Algorithm::Bbr3, Digest(0xe774_4db2_e77d_351b), Digest(0xe2c6_bd74_3520_c443)),
+    (Algorithm::Prague, Digest(0x7c59_f84c_8c60_3cc9), Digest(0x6c32_f2f9_06b3_18c3)),
 ];
 
 /// 8000 random bytes for the `n`-th algorithm.

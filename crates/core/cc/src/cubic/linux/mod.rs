@@ -176,7 +176,7 @@ impl Controller for LinuxCubic {
                 self.growth = Growth::default();
                 self.hystart = HyStart::default();
             }
-            PathEvent::Drained => {}
+            PathEvent::Drained | PathEvent::ClassicEcn => {}
             PathEvent::Resume(hint) => self.window.offer(hint),
         }
     }

@@ -126,8 +126,9 @@ impl Adversary {
     }
 
     fn change_path(&mut self, script: &mut Script<'_>) {
-        let event = match script.below(4) {
+        let event = match script.below(5) {
             0 => PathEvent::Migrated,
+            4 => PathEvent::ClassicEcn,
             1 => PathEvent::Resume(script.resume_hint()),
             _ => {
                 self.mss = packet_size(script);

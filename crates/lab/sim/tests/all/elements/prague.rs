@@ -61,7 +61,7 @@ fn share_next_to_cubic_is_fair_behind_a_dual_queue() {
 //= rfc9331 4.3-7 test
 fn shares_hardly_depend_on_the_rtt() {
     for (short, long, range) in
-        [(5, 25, 0.42..=0.58), (5, 100, 0.42..=0.58), (10, 100, 0.42..=0.58), (25, 100, 0.5..=0.72)]
+        [(5, 25, 0.42..=0.58), (5, 100, 0.42..=0.58), (10, 100, 0.42..=0.6), (25, 100, 0.5..=0.72)]
     {
         let mut all = flows(&["prague"; 2], Ecn::Ect1, SECS);
         let set = |flow: &mut FlowSpec, ms| flow.rtt = Some(TimeDelta::from_millis(ms));
