@@ -54,8 +54,9 @@ export CARGO_ENCODED_RUSTFLAGS
 
 # build NAME REST_WORDS
 build() {
-    local name=$1 words=$2 shim=$target/$1.shim.bc
-    compile -Wno-unused-parameter -DREST_WORDS="$words" -emit-llvm -c bpf/shim.bpf.c -o "$shim"
+    local name=$1 words=$2 shim=$target/$1.shim.bc with=()
+    [[ $name != prague ]] || with=(-DWITH_ECT1)
+    compile -Wno-unused-parameter -DREST_WORDS="$words" "${with[@]}" -emit-llvm -c bpf/shim.bpf.c -o "$shim"
     UNCORK_SHIM=$shim \
         UNCORK_EXPORTS=$(llvm-nm-22 --defined-only --extern-only --just-symbol-name "$shim" | paste -sd,) \
         cargo "+$rust" build --quiet --locked --release --target bpfel-unknown-none -Z build-std=core \

@@ -419,14 +419,13 @@ END
 /// Killed at each step that others can see: sockets always get a controller that works, and the next `unload` leaves nothing.
 const KILLED: &str = include_str!("kernel/killed.sh");
 
-#[test]
-fn a_command_that_is_killed_at_any_step_leaves_a_controller_that_works_and_no_other() {
+fn kill_commands(controller: &str) {
     let _alone = alone();
     if !can_kill() {
         return;
     }
     let Some(seen) = succeed(&format!(
-        "{SHELL}{CONNECT}\nconnect() {{ timeout 20 python3 connect.py; }}\n{KILLED}"
+        "{SHELL}{CONNECT}\nconnect() {{ timeout 20 python3 connect.py; }}\ncontroller={controller}\n{KILLED}"
     )) else {
         return;
     };
@@ -435,6 +434,27 @@ fn a_command_that_is_killed_at_any_step_leaves_a_controller_that_works_and_no_ot
     let steps: Vec<u32> = steps.collect();
     // At least: directory, link, pin and default; exchange and default; default, pin and directory.
     assert!(steps.len() == 3 && steps[0] >= 4 && steps[1] >= 2 && steps[2] >= 3, "{seen}");
+}
+
+#[test]
+fn a_command_that_is_killed_at_any_step_leaves_a_controller_that_works_and_no_other() {
+    kill_commands("uncork_reno");
+}
+
+/// It has pins of devices, too.
+#[test]
+fn killed_command_leaves_prague_whole_or_not_at_all() {
+    kill_commands("uncork_prague");
+}
+
+/// Counted on the wire, through an upgrade and the unloading.
+#[test]
+fn only_connections_with_prague_and_accecn_send_ect1() {
+    let _alone = alone();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../transport/kernel/ect1.py");
+    let Some(table) = succeed(&format!("python3 {script} \"$UNCORK\" 4000 300")) else { return };
+    println!("{table}");
+    assert!(table.contains(" 0 packets not counted"), "{table}");
 }
 
 /// The kernel takes what a socket keeps from a budget of the socket (`net.core.optmem_max`, by namespace since Linux 6.8).
@@ -468,7 +488,7 @@ fn three_capabilities_are_enough_and_none_is_too_few() {
         drop="setpriv --reuid 65534 --regid 65534 --clear-groups"
         some="$drop --inh-caps=-all,$caps --ambient-caps=-all,$caps --bounding-set=-all,$caps"
         none="$drop --inh-caps=-all --ambient-caps=-all --bounding-set=-all"
-        $some "$UNCORK" kernel load
+        $some "$UNCORK" kernel load uncork_bbr3 uncork_prague
         $none "$UNCORK" kernel upgrade 2>&1 || echo status $?
         $some "$UNCORK" kernel upgrade
         # It reads nothing that is anybody's.
@@ -478,15 +498,16 @@ fn three_capabilities_are_enough_and_none_is_too_few() {
         umount /sys/fs/bpf
         kernel load 2>&1 || echo status $?"#;
     let Some(seen) = succeed(script) else { return };
-    let expected = "uncork_bbr3 is loaded\n\
+    let expected = "uncork_bbr3 is loaded\nuncork_prague is loaded\n\
         error: cannot load the types of uncork_bbr3 without the privilege; run as root, or with CAP_BPF, \
         CAP_PERFMON and CAP_NET_ADMIN\nstatus 3\n\
         new connections get this program's uncork_bbr3\n\
-        uncork_bbr3   yes     no       0\n\
+        new connections get this program's uncork_prague\n\
+        uncork_bbr3    yes     no       0\n\
         note: connections in the network namespaces of other users are not counted; run as root\n\
         note: it is not known whether more can be loaded: cannot load the types of uncork_reno without the privilege; run as \
         root, or with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN\n\
-        uncork_bbr3 is unloaded\n\
+        uncork_bbr3 is unloaded\nuncork_prague is unloaded\n\
         error: cannot load the types of uncork_bbr3 without the privilege; run as root, or with CAP_BPF, \
         CAP_PERFMON and CAP_NET_ADMIN\nstatus 3\n\
         error: no BPF file system is mounted at /sys/fs/bpf; mount it: mount -t bpf bpf /sys/fs/bpf\n\

@@ -44,6 +44,10 @@ struct tcp_sock {
 	u32 snd_ssthresh;
 	u32 mss_cache;
 	u32 srtt_us;
+#ifdef WITH_ECT1
+	u8 ecn_flags;
+	u32 delivered_ecn_bytes[3];
+#endif
 	struct minmax rtt_min;
 };
 

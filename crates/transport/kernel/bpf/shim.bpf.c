@@ -4,6 +4,7 @@
  * The kernel counts packets and the controllers count bytes. A packet counts as `mss` bytes here, the
  * current MSS, also if it left before a change.
  */
+#include "ect1.h"
 #include "kernel.h"
 
 /* All in one section: the library that reads the object has no name for struct_ops, so it has the name
@@ -27,8 +28,8 @@ struct call {
 	u64 acked, lost, sent, in_flight, unacked;
 	u64 rtt, srtt, min_rtt;
 	u64 send_time, delivered, delivered_time, send_elapsed, lost_then, tx_in_flight;
-	u64 ce_packets, flags;
-	u64 cwnd, pacing_rate, send_quantum;
+	u64 ce_packets, flags, initial_window;
+	u64 cwnd, pacing_rate, send_quantum, is_classic;
 };
 
 enum {
@@ -38,6 +39,7 @@ enum {
 	REPAIRING = 8, /* what was in flight at the latest loss has not been delivered yet */
 	REPAIRED_BY_PROBE = 16,
 	DEFERRED = 32, /* the host kept data back that the window had room for */
+	ECT1 = 64, /* packets leave as ECT(1) */
 };
 
 /* Mirrors Report in glue.rs. */
@@ -57,7 +59,7 @@ struct snapshot {
 	u32 delivered, snd_nxt, in_flight, lost;
 };
 
-enum kind { INIT, SENT, ACK, TIMEOUT, SPURIOUS, RESIZED };
+enum kind { INIT, SENT, ACK, TIMEOUT, SPURIOUS, RESIZED, CLASSIC_ECN };
 
 /* A call as reported to user space. */
 struct record {
@@ -80,6 +82,8 @@ struct state {
 	/* Since the last ACK, the kernel entered the state CWR. */
 	u32 entered_cwr;
 	u32 snapshots_taken, is_ready;
+	/* Only for a controller with ECT(1): see ect1.h. */
+	struct ect1 ect1;
 	struct snapshot snapshots[SNAPSHOTS];
 };
 
@@ -105,6 +109,7 @@ void uncork_ack_model(struct connection *connection);
 void uncork_timeout(struct connection *connection);
 void uncork_spurious(struct connection *connection);
 void uncork_resized(struct connection *connection);
+void uncork_classic_ecn(struct connection *connection);
 void uncork_report(struct connection *connection);
 
 /* Global functions: the verifier looks at each one by itself, so that their paths add up and do not
@@ -124,6 +129,9 @@ GLOBAL(timeout)
 GLOBAL(spurious)
 GLOBAL(resized)
 GLOBAL(report)
+#ifdef WITH_ECT1
+GLOBAL(classic_ecn)
+#endif
 
 static always_inline void emit(struct state *state, enum kind kind)
 {
@@ -177,6 +185,9 @@ static always_inline void apply(struct sock *sk, struct state *state)
 	if (window > tp->snd_cwnd_clamp)
 		window = tp->snd_cwnd_clamp;
 	tp->snd_cwnd = window;
+#ifdef WITH_ECT1
+	state->ect1.is_on &= call->is_classic ^ 1;
+#endif
 	tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
 	sk->sk_pacing_rate = rate && rate < most ? rate : most;
 }
@@ -311,6 +322,19 @@ static always_inline void emit_size(const struct tcp_sock *tp, struct state *sta
 	emit(state, RESIZED);
 }
 
+/* Marks are classic ones where packets do not leave as ECT(1), or do not arrive so. Last in cong_control: the verifier would look
+ * at all that follows once more. */
+static always_inline void check_ect1(const struct tcp_sock *tp, struct state *state)
+{
+#ifdef WITH_ECT1
+	if (!state->ect1.is_on || is_ect1_credible(tp, &state->ect1))
+		return;
+	state->ect1.is_on = 0;
+	classic_ecn(&state->record.connection);
+	emit(state, CLASSIC_ECN);
+#endif
+}
+
 /* The body of cong_control: after each ACK, whether it delivers or not. */
 static always_inline void feedback(struct sock *sk, const struct rate_sample *rs)
 {
@@ -361,6 +385,7 @@ static always_inline void feedback(struct sock *sk, const struct rate_sample *rs
 	apply(sk, state);
 	emit(state, ACK);
 	take_snapshot(tp, state);
+	check_ect1(tp, state);
 }
 
 STRUCT_OPS int cong_control(u64 *args)
@@ -404,7 +429,13 @@ STRUCT_OPS int start(u64 *args)
 	call->mss = tp->mss_cache ? tp->mss_cache : 536;
 	call->seed = ((u64)bpf_get_prandom_u32() << 32) | bpf_get_prandom_u32();
 	call->rtt = nanos(tp->srtt_us >> 3);
-	call->cwnd = tp->snd_cwnd * call->mss;
+	call->initial_window = tp->snd_cwnd * call->mss;
+	call->flags = 0;
+#ifdef WITH_ECT1
+	start_ect1(tp, &state->ect1);
+	if (state->ect1.is_on)
+		call->flags = ECT1;
+#endif
 	state->record.key = call->seed;
 	state->record.number = 0;
 	state->total_delivered = state->total_lost = 0;
@@ -510,3 +541,46 @@ STRUCT_OPS u32 ssthresh(u64 *args)
 {
 	return ((struct tcp_sock *)args[0])->snd_ssthresh;
 }
+
+/* The socket gets another controller, or ends. */
+STRUCT_OPS int release(u64 *args)
+{
+	struct state *state = bpf_sk_storage_get(&states, (struct sock *)args[0], 0, 0);
+
+	if (state)
+		state->is_ready = state->ect1.is_on = 0;
+	return 0;
+}
+
+#ifdef WITH_ECT1
+/* A packet leaves through a device that puts `header` bytes before the IP header. */
+static always_inline int mark(struct packet *packet, u32 header)
+{
+	struct bpf_sock *sk = packet->sk;
+	struct state *state;
+
+	if (!sk)
+		return CONTINUE;
+	sk = bpf_sk_fullsock(sk);
+	if (!sk)
+		return CONTINUE;
+	state = bpf_sk_storage_get(&states, sk, 0, 0);
+	if (state && state->is_ready && state->ect1.is_on) {
+		state->ect1.seen++;
+		set_ect1(packet, header);
+	}
+	return CONTINUE;
+}
+
+/* For Ethernet. */
+SECTION("classifier") int mark_ethernet(struct packet *packet)
+{
+	return mark(packet, 14);
+}
+
+/* For devices without a header of their own, such as tunnels. */
+SECTION("classifier") int mark_ip(struct packet *packet)
+{
+	return mark(packet, 0);
+}
+#endif

@@ -16,13 +16,16 @@ pub enum Algorithm {
     Bbr3,
     /// CUBIC.
     Cubic,
+    /// Prague, for L4S.
+    Prague,
     /// NewReno.
     Reno,
 }
 
 impl Algorithm {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Bbr1, Self::Bbr2, Self::Bbr3, Self::Cubic, Self::Reno];
+    pub const ALL: [Self; 6] =
+        [Self::Bbr1, Self::Bbr2, Self::Bbr3, Self::Cubic, Self::Prague, Self::Reno];
 
     /// The name by which sockets choose it.
     pub const fn name(self) -> &'static str {
@@ -31,6 +34,7 @@ impl Algorithm {
             Self::Bbr2 => "uncork_bbr2",
             Self::Bbr3 => "uncork_bbr3",
             Self::Cubic => "uncork_cubic",
+            Self::Prague => "uncork_prague",
             Self::Reno => "uncork_reno",
         }
     }
@@ -42,8 +46,14 @@ impl Algorithm {
             Self::Bbr2 => "BBRv2 (as in Linux's branch v2alpha)",
             Self::Bbr3 => "BBRv3 (draft-ietf-ccwg-bbr-06)",
             Self::Cubic => "CUBIC (RFC 9438)",
+            Self::Prague => "Prague for L4S (draft-briscoe-iccrg-prague-congestion-control-04)",
             Self::Reno => "NewReno (RFC 5681, RFC 6582)",
         }
+    }
+
+    /// Whether its packets leave as ECT(1), for which the kernel must negotiate AccECN (RFC 9331 §4.1, RFC 9768).
+    pub const fn sends_ect1(self) -> bool {
+        matches!(self, Self::Prague)
     }
 
     /// The compiled object.
@@ -53,6 +63,7 @@ impl Algorithm {
             Self::Bbr2 => include_bytes!("../bpf/bbr2.bpf.o"),
             Self::Bbr3 => include_bytes!("../bpf/bbr3.bpf.o"),
             Self::Cubic => include_bytes!("../bpf/cubic.bpf.o"),
+            Self::Prague => include_bytes!("../bpf/prague.bpf.o"),
             Self::Reno => include_bytes!("../bpf/reno.bpf.o"),
         }
     }

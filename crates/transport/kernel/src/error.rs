@@ -9,7 +9,7 @@ use crate::sys;
 pub enum Error {
     /// Not one of ours.
     #[error(
-        "unknown controller {0} (available: uncork_bbr1, uncork_bbr2, uncork_bbr3, uncork_cubic, uncork_reno)"
+        "unknown controller {0} (available: uncork_bbr1, uncork_bbr2, uncork_bbr3, uncork_cubic, uncork_prague, uncork_reno)"
     )]
     Unknown(String),
     /// This machine cannot do it.
@@ -81,6 +81,11 @@ pub enum Missing {
     /// No struct_ops for TCP, or too old.
     #[error("this kernel cannot do it: {0}; use Linux 6.1 or newer")]
     Kernel(String),
+    /// No AccECN for a congestion control.
+    #[error(
+        "this kernel does not negotiate AccECN for a congestion control, which {0} needs; use Linux 7.0, or 6.18.14 or newer of its series"
+    )]
+    AccEcn(&'static str),
     /// Privileges.
     #[error(
         "cannot {step} without the privilege; run as root{}, or with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN",

@@ -11,6 +11,7 @@ mod algorithm;
 mod btf;
 mod directory;
 mod earlier_default;
+mod egress;
 mod error;
 mod host;
 mod layout;
@@ -28,6 +29,7 @@ mod trace;
 
 pub use algorithm::Algorithm;
 pub use directory::{has_pin_directory, make_pin_directory};
+pub use egress::Ect1Devices;
 pub use error::{Error, Missing};
 pub use host::{available, default, set_default};
 pub use layout::{Layout, MemberLayout, check_object, member_size};

@@ -7,7 +7,8 @@ use zerocopy::{FromBytes, IntoBytes};
 
 use crate::algorithm::Algorithm;
 use crate::btf::{CongestionOps, Types};
-use crate::error::Error;
+use crate::egress::{self, Ect1Devices, EgressPrograms};
+use crate::error::{Error, Missing};
 use crate::object::{Maps, Object, ProgramKind};
 use crate::pin::Pins;
 use crate::registration::{Registration, Structure};
@@ -16,8 +17,9 @@ use crate::trace::Trace;
 
 /// The members of `struct tcp_congestion_ops`, and the programs that implement them. Optional ones that return a value
 /// are left out, because such values were sometimes lost (docs/evidence/kernel.md).
-const PROGRAMS: [(&str, &str); 7] = [
+const PROGRAMS: [(&str, &str); 8] = [
     ("init", "start"),
+    ("release", "release"),
     ("cong_control", "cong_control"),
     ("cwnd_event", "cwnd_event"),
     (TX_START, TX_START),
@@ -32,6 +34,8 @@ const TX_START: &str = "cwnd_event_tx_start";
 const FLAG_LINK: u32 = 1 << 13;
 /// Any user may choose the controller.
 const NON_RESTRICTED: u32 = 1;
+/// Connections with the controller ask for AccECN, and answer to it; the others get what the host has set.
+const NEEDS_ACCECN: u32 = 4;
 const RECORDS_TRACED: u32 = 1 << 16;
 
 /// Whether this machine can load controllers and keep them in `pins`: by what the kernel says of itself,
@@ -79,6 +83,7 @@ pub struct Loaded {
     /// The programs, each with the structure's member.
     programs: Vec<(OwnedFd, VerifiedProgram)>,
     structure: Structure,
+    egress: Option<EgressPrograms>,
     trace: OwnedFd,
     record_bytes: usize,
 }
@@ -109,17 +114,37 @@ impl Loaded {
         self.structure.register().map_err(|error| self.failed("register", error))
     }
 
-    /// Registers it until the pin is removed.
-    pub(crate) fn register_at(&self, pin: &Path) -> Result<(), Error> {
-        self.structure.register_at(pin).map_err(|error| self.failed("register", error))
+    /// Has the packets of its connections leave as ECT(1) in the calling thread's network namespace, where it does that.
+    pub fn send_ect1(&self) -> Result<Option<Ect1Devices>, Error> {
+        self.egress.as_ref().map(EgressPrograms::attach).transpose()
     }
 
-    /// Takes the place of another version.
-    pub(crate) fn replace_at(&self, pin: &Path) -> Result<(), Error> {
-        self.structure.replace_at(pin).map_err(|error| self.failed("replace", error))
+    /// Registers it until the pin is removed. The devices come first: without them it does not send ECT(1).
+    pub(crate) fn register_at(&self, directory: &Path, pin: &Path) -> Result<(), Error> {
+        self.attach_at(directory)?;
+        self.structure.register_at(pin).map_err(|error| self.failed("register", error)).inspect_err(
+            |_| {
+                // The first error is the one to report.
+                let _ = self.egress.as_ref().map(|_| egress::detach(directory));
+            },
+        )
+    }
+
+    /// Takes the place of another version. Its open connections do not send ECT(1) any more.
+    pub(crate) fn replace_at(&self, directory: &Path, pin: &Path) -> Result<(), Error> {
+        self.structure.replace_at(pin).map_err(|error| self.failed("replace", error))?;
+        self.attach_at(directory)
+    }
+
+    fn attach_at(&self, directory: &Path) -> Result<(), Error> {
+        self.egress.as_ref().map_or(Ok(()), |programs| programs.attach_at(directory))
     }
 
     fn failed(&self, what: &str, error: std::io::Error) -> Error {
+        // Kernels refuse flags that they do not know.
+        if self.algorithm.sends_ect1() && error.kind() == std::io::ErrorKind::InvalidInput {
+            return Missing::AccEcn(self.algorithm.name()).into();
+        }
         Error::step(format!("{what} {}", self.algorithm), error)
     }
 
@@ -161,12 +186,14 @@ impl Loader {
             .map(|(member, name)| self.load_program(member, name))
             .collect::<Result<Vec<_>, Error>>()?;
         let structure = self.fill_structure(&programs)?;
+        let egress = self.algorithm.sends_ect1().then(|| EgressPrograms::load(&self.object));
         let map = maps.remove("trace").ok_or_else(|| self.broken("it has no map for the trace"))?;
         let record_bytes = map.value_size();
         Ok(Loaded {
             algorithm: self.algorithm,
             programs,
             structure,
+            egress: egress.transpose()?,
             trace: map.into(),
             record_bytes,
         })
@@ -210,7 +237,8 @@ impl Loader {
             for ((fd, _), (member, _)) in programs.iter().zip(self.programs()) {
                 put(member, (fd.as_raw_fd() as u64).as_bytes())?;
             }
-            put("flags", NON_RESTRICTED.as_bytes())?;
+            let accecn = if self.algorithm.sends_ect1() { NEEDS_ACCECN } else { 0 };
+            put("flags", (NON_RESTRICTED | accecn).as_bytes())?;
             put("name", self.algorithm.name().as_bytes())
         };
         put_all().ok_or_else(|| self.broken("this kernel's tcp_congestion_ops is unknown"))?;

@@ -33,6 +33,8 @@ pub enum ProgramKind {
     SockOps,
     /// A packet; here a question that user space asks.
     Xdp,
+    /// Packets that leave through a device (tcx).
+    Egress,
     /// Things of the kernel, such as TCP sockets, when user space reads: [`ProgramKind::iterator`].
     Iterator {
         /// The number of the kernel's function.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::algorithm::Algorithm;
 use crate::directory::{has_pin_directory, make_pin_directory};
+use crate::egress;
 use crate::error::Error;
 use crate::host;
 use crate::load::{self, Loaded};
@@ -45,7 +46,12 @@ impl Pins {
 
     /// Whether there is a pin: of a controller that is loaded, or what a killed command has left of one.
     pub fn is_pinned(&self, algorithm: Algorithm) -> bool {
-        self.path(algorithm).exists()
+        self.path(algorithm).exists() || self.has_devices(algorithm)
+    }
+
+    /// Whether programs at devices are pinned for it.
+    fn has_devices(&self, algorithm: Algorithm) -> bool {
+        algorithm.sends_ect1() && !egress::pins(&self.0).is_empty()
     }
 
     /// Whether the controller is loaded.
@@ -59,11 +65,11 @@ impl Pins {
         let algorithm = loaded.algorithm();
         self.check_free(algorithm)?;
         // What a killed command has left: `check_free` says that it has no effect.
-        if self.is_pinned(algorithm) {
+        if self.path(algorithm).exists() {
             self.remove_pin(algorithm)?;
         }
         make_pin_directory(&self.0)?;
-        loaded.register_at(&self.path(algorithm))
+        loaded.register_at(&self.0, &self.path(algorithm))
     }
 
     /// Whether the name is free, and no other user may write to the directory of the pins.
@@ -90,7 +96,7 @@ impl Pins {
         if !self.has(algorithm) {
             return Err(Error::NotLoaded(algorithm.name()));
         }
-        loaded.replace_at(&self.path(algorithm))
+        loaded.replace_at(&self.0, &self.path(algorithm))
     }
 
     /// Unregisters a controller, also one without a pin, or removes what a killed command has left of one. Connections that
@@ -101,7 +107,15 @@ impl Pins {
     /// If there is none, its directory is not safe, or the kernel refuses it.
     pub fn remove(&self, algorithm: Algorithm) -> Result<Removed, Error> {
         self.check_directory()?;
-        if !self.is_pinned(algorithm) {
+        let had_devices = self.has_devices(algorithm);
+        if had_devices {
+            egress::detach(&self.0)?;
+        }
+        if !self.path(algorithm).exists() {
+            if had_devices && !is_registered(algorithm) {
+                self.remove_directory();
+                return Ok(Removed::Leftover);
+            }
             if !is_registered(algorithm) {
                 return Err(Error::NotLoaded(algorithm.name()));
             }
@@ -121,9 +135,13 @@ impl Pins {
         let path = self.path(algorithm);
         unregister(&path)
             .map_err(|error| Error::step(format!("remove {}", path.display()), error))?;
+        self.remove_directory();
+        Ok(())
+    }
+
+    fn remove_directory(&self) {
         // Only empty directories can be removed; with other pins it stays.
         let _ = std::fs::remove_dir(&self.0);
-        Ok(())
     }
 
     /// The most instructions that the verifier has looked at for one of the programs of a loaded controller.

@@ -1,7 +1,7 @@
 //! The system call `bpf`: the commands that the loader needs. All unsafe code of this crate is here.
 #![expect(unsafe_code, reason = "no library calls bpf(2) with struct_ops and without libelf")]
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::io;
 use std::mem::offset_of;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -38,6 +38,7 @@ const LINK_GET_NEXT_ID: u32 = 31;
 const ITER_CREATE: u32 = 33;
 const LINK_DETACH: u32 = 34;
 
+const PROG_TYPE_SCHED_CLS: u32 = 3;
 const PROG_TYPE_XDP: u32 = 6;
 const PROG_TYPE_SOCK_OPS: u32 = 13;
 const PROG_TYPE_TRACING: u32 = 26;
@@ -47,6 +48,7 @@ const LINK_TYPE_STRUCT_OPS: u32 = 9;
 const ATTACH_SOCK_OPS: u32 = 3;
 const ATTACH_ITERATOR: u32 = 28;
 const ATTACH_STRUCT_OPS: u32 = 44;
+const ATTACH_TCX_EGRESS: u32 = 47;
 const QUERY_EFFECTIVE: u32 = 1;
 const LOG_BYTES: usize = 1 << 16;
 /// `BPF_LOG_STATS`: errors and sums, no instructions.
@@ -288,6 +290,7 @@ pub(crate) fn load_program(spec: &ProgramSpec<'_>) -> Result<OwnedFd, (io::Error
         ProgramKind::StructOps { structure, member } => (PROG_TYPE_STRUCT_OPS, member, structure),
         ProgramKind::SockOps => (PROG_TYPE_SOCK_OPS, ATTACH_SOCK_OPS, 0),
         ProgramKind::Xdp => (PROG_TYPE_XDP, 0, 0),
+        ProgramKind::Egress => (PROG_TYPE_SCHED_CLS, ATTACH_TCX_EGRESS, 0),
         ProgramKind::Iterator { function } => (PROG_TYPE_TRACING, ATTACH_ITERATOR, function),
     };
     let mut attributes = ProgLoad {
@@ -352,6 +355,12 @@ pub(crate) fn link_cgroup(program: BorrowedFd<'_>, cgroup: BorrowedFd<'_>) -> io
     let (map, target) = (program.as_raw_fd() as u32, cgroup.as_raw_fd() as u32);
     let attach_type = ATTACH_SOCK_OPS;
     open(LINK_CREATE, &mut LinkCreate { map, target, attach_type, ..LinkCreate::default() })
+}
+
+/// Attaches a program to the packets that leave through the device with this number, while the link or a pin of it exists.
+pub(crate) fn link_egress(program: BorrowedFd<'_>, device: u32) -> io::Result<OwnedFd> {
+    let (map, attach_type) = (program.as_raw_fd() as u32, ATTACH_TCX_EGRESS);
+    open(LINK_CREATE, &mut LinkCreate { map, target: device, attach_type, ..LinkCreate::default() })
 }
 
 #[repr(C)]
@@ -646,6 +655,51 @@ pub(crate) fn namespace_cookie() -> io::Result<u64> {
         )
     };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(cookie) }
+}
+
+/// The network devices of the calling thread's network namespace: number, name, and type of the hardware (`ARPHRD_…` of
+/// linux/if_arp.h).
+pub(crate) fn devices() -> io::Result<Vec<(u32, String, u16)>> {
+    let socket = std::os::unix::net::UnixDatagram::unbound()?.into();
+    // SAFETY: it has no arguments; the array that it returns is freed below (if_nameindex(3)).
+    let all = unsafe { libc::if_nameindex() };
+    if all.is_null() {
+        return Err(io::Error::last_os_error());
+    }
+    let mut found = Vec::new();
+    for place in 0.. {
+        // SAFETY: the array ends with an entry of number 0, where this loop ends.
+        let entry = unsafe { *all.add(place) };
+        if entry.if_index == 0 {
+            break;
+        }
+        // SAFETY: the name of an entry is a string with a 0 at its end.
+        let name = unsafe { CStr::from_ptr(entry.if_name) };
+        // A device may have gone meanwhile.
+        if let Ok(hardware) = hardware(&socket, name) {
+            found.push((entry.if_index, name.to_string_lossy().into_owned(), hardware));
+        }
+    }
+    // SAFETY: it came from if_nameindex, and is not used any more.
+    unsafe { libc::if_freenameindex(all) };
+    Ok(found)
+}
+
+/// The type of a device's hardware (netdevice(7)).
+fn hardware(socket: &OwnedFd, name: &CStr) -> io::Result<u16> {
+    // SAFETY: all zero is a value of this structure.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(name.to_bytes()) {
+        *to = *from as libc::c_char;
+    }
+    // SAFETY: the kernel reads the name, which ends with a 0 (15 bytes at most), and writes the address.
+    let result =
+        unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFHWADDR as _, &raw mut request) };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: this request fills in the address.
+    Ok(unsafe { request.ifr_ifru.ifru_hwaddr.sa_family })
 }
 
 /// The effective user of this process.

@@ -1,4 +1,4 @@
-# Kills `kernel load`, `upgrade` and `unload` at each of their steps, and prints the number of steps. It needs the functions
+# Kills `kernel load`, `upgrade` and `unload` at each of their steps, and prints the number of steps. It needs the variable `controller`, the functions
 # of common/killed.sh, kernel, registered, and connect, which prints the controller of a connection that has moved data.
 call= number=
 failed() { echo "$command, killed at $call $number: $*"; exit 9; }
@@ -7,7 +7,7 @@ copies() { grep -c '_cong_control' /proc/kallsyms || true; }
 soon() { for i in $(seq 200); do "$@" && return; sleep 0.05; done; failed "not soon: $*"; }
 # Where a pin and its registration are two steps (before Linux 6.4), PIN_IS_FIRST=1: the pin comes before, and goes after.
 is_registered_as_pinned() {
-    if [ ! -e /sys/fs/bpf/uncork/uncork_reno ]; then
+    if [ ! -e /sys/fs/bpf/uncork/$controller ]; then
         ! registered > /dev/null
     else
         [ "$PIN_IS_FIRST" ] || registered > /dev/null
@@ -16,7 +16,7 @@ is_registered_as_pinned() {
 no_more_copies() { [ "$(copies)" -le "$before" ]; }
 echo reno > /proc/sys/net/ipv4/tcp_congestion_control
 before=$(copies)
-loaded() { kernel load --default uncork_reno > /dev/null; }
+loaded() { kernel load --default $controller > /dev/null; }
 unloaded() {
     kernel unload > /dev/null 2>&1 || [ $? = 1 ]
     soon is_registered_as_pinned
@@ -27,7 +27,7 @@ unloaded() {
 }
 for command in load upgrade unload; do
     begin=loaded words=$command
-    [ $command != load ] || begin=unloaded words="load --default uncork_reno"
+    [ $command != load ] || begin=unloaded words="load --default $controller"
     $begin
     steps "$UNCORK" kernel $words > steps.txt
     unloaded
@@ -38,7 +38,7 @@ for command in load upgrade unload; do
         got=$(connect)
         # What is the default was loaded, whole, and still is unless it was unloaded.
         [ "$got" = "$(default)" ] || failed "a connection has $got"
-        [ $command != upgrade ] || [ "$got" = uncork_reno ] || failed "the default is $got"
+        [ $command != upgrade ] || [ "$got" = $controller ] || failed "the default is $got"
         kernel $words > /dev/null 2>&1 || [ $? = 1 ] || failed "it cannot be run again"
         unloaded
     done < steps.txt

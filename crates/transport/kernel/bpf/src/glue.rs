@@ -5,8 +5,8 @@ use core::mem::MaybeUninit;
 
 use uncork_cc::units::{Rate, Ratio, Time, TimeDelta};
 use uncork_cc::{
-    Acked, AppState, Bbr1, Bbr3, Controller, Cubic, Feedback, Lost, NewReno, PathEvent, RateSample,
-    RttSample, SentPacket, Settings, Snapshot, Stamp, Timeout, Token,
+    Acked, AppState, Bbr1, Bbr3, Controller, Cubic, Feedback, Lost, NewReno, PathEvent, Prague,
+    RateSample, RttSample, SentPacket, Settings, Snapshot, Stamp, Timeout, Token,
 };
 
 /// What the kernel's side reports and receives. Byte counts are packets times [`Self::mss`], times are in
@@ -51,14 +51,18 @@ pub struct Call {
     /// Packets newly reported as Congestion Experienced.
     pub ce_packets: u64,
     /// [`APP_LIMITED`], [`UNA_ADVANCED`], [`DRAINED`], [`REPAIRING`],
-    /// [`REPAIRED_BY_PROBE`], [`DEFERRED`].
+    /// [`REPAIRED_BY_PROBE`], [`DEFERRED`], [`ECT1`].
     pub flags: u64,
+    /// The window at the start of the connection.
+    pub initial_window: u64,
     /// Out: the congestion window.
     pub cwnd: u64,
     /// Out: the pacing rate in bytes per second; 0 without one.
     pub pacing_rate: u64,
     /// Out: the send quantum.
     pub send_quantum: u64,
+    /// Out: not 0 if packets must not leave as ECT(1).
+    pub is_classic: u64,
 }
 
 const NONE: u64 = u64::MAX;
@@ -73,6 +77,8 @@ const REPAIRING: u64 = 8;
 pub const REPAIRED_BY_PROBE: u64 = 16;
 /// The host kept data back that the window had room for.
 const DEFERRED: u64 = 32;
+/// Packets leave as ECT(1).
+const ECT1: u64 = 64;
 
 /// What monitors read in the socket's storage, through sock_diag: a head, and the state of BBR as Linux reports it
 /// (`struct tcp_bbr_info` of `include/uapi/linux/inet_diag.h`, with what version 3 appends). A change of its form is a
@@ -203,6 +209,18 @@ impl Staged for Bbr1 {
     }
 }
 
+impl Staged for Prague {
+    #[inline(always)]
+    fn losses(&mut self, now: Time, feedback: &Feedback<'_>, _: &mut RateSample) {
+        self.take_in_marks(now, feedback);
+    }
+
+    #[inline(always)]
+    fn model(&mut self, now: Time, feedback: &Feedback<'_>, _: &RateSample) {
+        self.take_in_losses(now, feedback);
+    }
+}
+
 /// Small enough for one stage.
 macro_rules! in_one_stage {
     ($($controller:ty),*) => {
@@ -253,8 +271,9 @@ impl<C: Staged> Connection<C> {
     pub fn init(&mut self, start: impl FnOnce(&Settings) -> C) {
         let call = &self.call;
         let settings = Settings::new(call.mss as u32, call.seed, Time::from_nanos(call.now))
-            .with_initial_window(call.cwnd)
-            .with_segmentation_offload(true);
+            .with_initial_window(call.initial_window)
+            .with_segmentation_offload(true)
+            .with_scalable_marks(call.flags & ECT1 != 0);
         let settings = match call.rtt {
             0 => settings,
             rtt => settings.with_initial_rtt(TimeDelta::from_nanos(rtt)),
@@ -277,6 +296,7 @@ impl<C: Staged> Connection<C> {
         self.call.cwnd = control.cwnd;
         self.call.pacing_rate = control.pacing_rate.map_or(0, Rate::bytes_per_sec);
         self.call.send_quantum = control.send_quantum;
+        self.call.is_classic = u64::from(self.controller().found_classic_queue());
     }
 
     /// Packets left, reported as one.
@@ -331,6 +351,14 @@ impl<C: Staged> Connection<C> {
         let Call { now, mss, .. } = self.call;
         let event = PathEvent::MtuChanged { mss: mss as u32 };
         self.controller().on_path(Time::from_nanos(now), event);
+        self.set_control();
+    }
+
+    /// Packets do not leave as ECT(1) any more.
+    #[inline(always)]
+    pub fn classic_ecn(&mut self) {
+        let now = Time::from_nanos(self.call.now);
+        self.controller().on_path(now, PathEvent::ClassicEcn);
         self.set_control();
     }
 

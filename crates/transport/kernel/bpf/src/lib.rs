@@ -24,6 +24,7 @@ controller!("bbr1", Bbr1, Controller::new, 86);
 controller!("bbr2", Bbr3, Controller::v2, 102);
 controller!("bbr3", Bbr3, |settings| Controller::new(settings, false), 102);
 controller!("cubic", Cubic, Controller::new, 59);
+controller!("prague", Prague, Controller::new, 73);
 controller!("reno", NewReno, Controller::new, 45);
 
 const _: [(); REST_WORDS] =
@@ -46,6 +47,7 @@ export! {
     uncork_timeout => timeout(),
     uncork_spurious => spurious(),
     uncork_resized => resized(),
+    uncork_classic_ecn => classic_ecn(),
     uncork_report => renew_report()
 }
 

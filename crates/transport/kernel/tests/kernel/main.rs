@@ -1,6 +1,7 @@
 //! The controllers in this machine's kernel: their verification, and the same decisions as the native
 //! controllers.
 
+mod ect1;
 #[expect(unsafe_code, reason = "the kernel's records are read as what they are")]
 #[allow(clippy::inline_always, unreachable_pub, reason = "a crate for BPF: see the file")]
 #[path = "../../bpf/src/glue.rs"]

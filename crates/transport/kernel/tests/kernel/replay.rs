@@ -7,13 +7,13 @@ use std::sync::mpsc::sync_channel;
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
-use uncork_cc::{Bbr1, Bbr3, Cubic, NewReno, Settings};
+use uncork_cc::{Bbr1, Bbr3, Cubic, NewReno, Prague, Settings};
 use uncork_kernel::{Algorithm, Loaded};
 use uncork_testkit::pause;
 
 use crate::glue::{Call, Connection, Staged};
-use crate::record::{ACK, INIT, RESIZED, Record, SENT, SPURIOUS, TIMEOUT};
-use crate::traffic::Downloads;
+use crate::record::{ACK, CLASSIC_ECN, INIT, RESIZED, Record, SENT, SPURIOUS, TIMEOUT};
+use crate::traffic::{Downloads, EcnMode};
 use crate::{alone, loaded};
 
 /// Calls that wait to be replayed, of about a kilobyte each.
@@ -27,7 +27,7 @@ type Start<C> = fn(&Settings) -> C;
 struct Replayed {
     connections: usize,
     /// By kind.
-    calls: [usize; 6],
+    calls: [usize; 7],
     states: HashMap<&'static str, usize>,
     /// Calls that found no room in the kernel's queue.
     missed: u32,
@@ -85,14 +85,15 @@ impl<C: Staged + Debug> Native<C> {
             TIMEOUT => mine.timeout(),
             SPURIOUS => mine.spurious(),
             RESIZED => mine.resized(),
+            CLASSIC_ECN => mine.classic_ecn(),
             _ => panic!("unknown call {kind}"),
         }
         // The kernel renews it where it applies what was decided.
-        if ![SENT, RESIZED].contains(&kind) {
+        if ![SENT, RESIZED, CLASSIC_ECN].contains(&kind) {
             mine.renew_report();
             assert_eq!(mine.report, theirs.report, "call {number} of kind {kind}");
         }
-        let out = |call: &Call| (call.cwnd, call.pacing_rate, call.send_quantum);
+        let out = |call: &Call| (call.cwnd, call.pacing_rate, call.send_quantum, call.is_classic);
         assert_eq!(out(&mine.call), out(&theirs.call), "call {number} of kind {kind}");
         let (mine, theirs) = (mine.controller(), theirs.controller());
         assert_eq!(format!("{mine:?}"), format!("{theirs:?}"), "call {number} of kind {kind}");
@@ -119,7 +120,8 @@ fn replay<C: Staged + Debug>(
         }
         let (trace, replayed) = (&mut trace, &mut replayed);
         let done = thread::scope(|scope| {
-            let run = |downloads: Downloads| scope.spawn(move || downloads.run(algorithm.name()));
+            let loaded = &loaded;
+            let run = |downloads: Downloads| scope.spawn(move || downloads.run(loaded));
             let running: Vec<_> = batch.into_iter().map(run).collect();
             // Replaying takes longer than the kernel's calls, at their fastest: another thread keeps its queue empty.
             let (keep, kept) = sync_channel(MAX_QUEUED);
@@ -145,7 +147,9 @@ fn replay<C: Staged + Debug>(
         });
         done?;
     }
-    println!("{algorithm}: {replayed:?}; calls are start, sent, ACK, timeout, spurious, resized");
+    println!(
+        "{algorithm}: {replayed:?}; calls are start, sent, ACK, timeout, spurious, resized, without ECT(1)"
+    );
     Some(replayed)
 }
 
@@ -215,6 +219,27 @@ fn cubic_decides_in_the_kernel_as_natively() {
     check(&replayed, 500, &["SlowStart", "CongestionAvoidance", "Recovery"]);
 }
 
+/// Queues for L4S, a classic one, loss, and clients that do not have AccECN.
+#[test]
+fn prague_decides_in_the_kernel_as_natively() {
+    let l4s = |one: Downloads| Downloads { ecn: EcnMode::Accurate, ..one };
+    let marked = |rtt_ms, flows, bytes| {
+        l4s(Downloads { rtt_ms, queue: "dualpi2", ..Downloads::new(20, "0%", flows, bytes) })
+    };
+    let own = [
+        marked(10, 1, 6_000_000),
+        marked(50, 4, 1_000_000),
+        l4s(Downloads {
+            queue: "codel:ecn",
+            buffer: "4bdp",
+            ..Downloads::new(20, "0%", 1, 6_000_000)
+        }),
+    ];
+    let all = own.into_iter().chain(LESS.map(l4s)).chain(LESS);
+    let Some(replayed) = replay(Algorithm::Prague, Prague::new, usize::MAX, [all]) else { return };
+    check(&replayed, 1_000, &["SlowStart", "CongestionAvoidance", "Recovery"]);
+}
+
 #[test]
 fn newreno_decides_in_the_kernel_as_natively() {
     let Some(replayed) = replay(Algorithm::Reno, NewReno::new, usize::MAX, [LESS]) else { return };
@@ -234,6 +259,7 @@ fn million<C: Staged + Debug>(algorithm: Algorithm, start: Start<C>, losses: [&'
         Downloads { flows: 64, bytes: 2_500_000, ..fast(losses[1]) },
         Downloads { jitter_ms: 20, bytes: 3_000_000, ..fast("0%") },
         Downloads { queue: "codel:ecn", ..fast("0%") },
+        Downloads { queue: "dualpi2", ecn: EcnMode::Accurate, ..fast("0%") },
         Downloads { bursts: 20, bytes: 1_000_000, ..fast("5%") },
         Downloads { flows: 64, bytes: 50_000, ..fast("20%") },
     ];
@@ -259,6 +285,7 @@ fn ten_gigabits_of_each() {
     ten_gigabits(Algorithm::Bbr2, Bbr3::v2);
     ten_gigabits(Algorithm::Bbr3, |settings| Bbr3::new(settings, false));
     ten_gigabits(Algorithm::Cubic, Cubic::new);
+    ten_gigabits(Algorithm::Prague, Prague::new);
     ten_gigabits(Algorithm::Reno, NewReno::new);
 }
 
@@ -284,6 +311,12 @@ fn a_million_acks_of_bbr3() {
 #[ignore = "minutes"]
 fn a_million_acks_of_cubic() {
     million(Algorithm::Cubic, Cubic::new, ["0.001%", "0.01%"]);
+}
+
+#[test]
+#[ignore = "minutes"]
+fn a_million_acks_of_prague() {
+    million(Algorithm::Prague, Prague::new, ["0.001%", "0.01%"]);
 }
 
 #[test]

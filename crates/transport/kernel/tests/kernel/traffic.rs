@@ -4,13 +4,17 @@ use std::collections::HashMap;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
+use rustix::net::sockopt::set_tcp_congestion;
+use rustix::net::{AddressFamily, SocketType};
 use uncork_diag::{Diag, TcpInfo};
 use uncork_emu::{Direction, EmuError, Emulation, EmulationSpec, Fate, Namespace, PacketRecord};
-use uncork_path::{Buffer, JitterDistribution, JitterSpec, LossSpec, PathSpec, QueueSpec};
+use uncork_kernel::{Algorithm, Loaded};
+use uncork_path::{Buffer, Ecn, JitterDistribution, JitterSpec, LossSpec, PathSpec, QueueSpec};
 use uncork_testkit::{Capability, not_run, pause, wait_until};
 use uncork_units::{Rate, TimeDelta};
 
@@ -40,6 +44,17 @@ pub(crate) struct Downloads {
     pub(crate) later_mtu: Option<u32>,
     /// Server and client are one host: the path is its loopback, with this MTU.
     pub(crate) local_mtu: Option<u32>,
+    pub(crate) ecn: EcnMode,
+}
+
+/// What the clients negotiate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EcnMode {
+    None,
+    /// RFC 3168.
+    Classic,
+    /// RFC 9768, where the listener has a controller that asks for it.
+    Accurate,
 }
 
 /// What the kernel counted while it served.
@@ -51,6 +66,8 @@ pub(crate) struct Served {
     counters: HashMap<String, u64>,
     /// Packets with data that the path dropped.
     pub(crate) dropped: u64,
+    /// Packets with data in their order: their ECN fields when they left the server, and at their end.
+    pub(crate) fields: Vec<(Ecn, Ecn)>,
 }
 
 impl Served {
@@ -78,6 +95,7 @@ impl Downloads {
             bursts: 1,
             later_mtu: None,
             local_mtu: None,
+            ecn: EcnMode::Classic,
         }
     }
 
@@ -94,7 +112,30 @@ impl Downloads {
     }
 
     /// Runs them with a controller. Returns `None`, with a message, where namespaces are not permitted.
-    pub(crate) fn run(self, controller: &str) -> Option<Served> {
+    pub(crate) fn run(self, loaded: &Loaded) -> Option<Served> {
+        self.run_with(loaded, |_| {})
+    }
+
+    /// The same without programs at the server's devices.
+    pub(crate) fn run_without_ect1(self, loaded: &Loaded) -> Option<Served> {
+        self.run_over(loaded, |_| {}, false)
+    }
+
+    /// The same. `meanwhile` gets the connection after a third of the first burst.
+    pub(crate) fn run_with(
+        self,
+        loaded: &Loaded,
+        meanwhile: impl Fn(&TcpStream) + Sync,
+    ) -> Option<Served> {
+        self.run_over(loaded, meanwhile, true)
+    }
+
+    fn run_over(
+        self,
+        loaded: &Loaded,
+        meanwhile: impl Fn(&TcpStream) + Sync,
+        ect1: bool,
+    ) -> Option<Served> {
         let emulation = match Emulation::start(&self.spec()) {
             Ok(emulation) => emulation,
             Err(error @ EmuError::System { .. }) => {
@@ -103,43 +144,63 @@ impl Downloads {
             }
             Err(error) => panic!("{error}"),
         };
-        let infos = self.serve_all(&emulation, controller);
+        let attach = || if ect1 { loaded.send_ect1() } else { Ok(None) };
+        let devices = emulation.server().run(attach).expect("a thread").expect("programs");
+        let infos = self.serve_all(&emulation, loaded.algorithm(), &meanwhile);
+        drop(devices);
         let counters = emulation.server().run(counters).expect("a thread");
         let (_, packets) = emulation.stop_with_packets().expect("a run");
         let dropped = packets.iter().filter(|packet| is_dropped_data(packet)).count() as u64;
-        Some(Served { infos, counters, dropped })
+        let data = packets.iter().filter(|packet| is_data(packet));
+        let fields = data.filter_map(|packet| Some((packet.arrival.ecn, packet.end?.1))).collect();
+        Some(Served { infos, counters, dropped, fields })
     }
 
-    fn serve_all(&self, emulation: &Emulation, controller: &str) -> Vec<[TcpInfo; 2]> {
+    fn serve_all(
+        &self,
+        emulation: &Emulation,
+        controller: Algorithm,
+        meanwhile: &(impl Fn(&TcpStream) + Sync),
+    ) -> Vec<[TcpInfo; 2]> {
         let server = emulation.server();
         let client = if self.local_mtu.is_some() { server } else { emulation.client() };
         if let Some(mtu) = self.local_mtu {
             set_link(server, &["lo", "mtu", &mtu.to_string(), "up"]);
         }
         for host in [server, client] {
-            let written = host.run(|| fs::write("/proc/sys/net/ipv4/tcp_ecn", "1"));
+            let mode = if self.ecn == EcnMode::None { "0" } else { "1" };
+            let written = host.run(|| fs::write("/proc/sys/net/ipv4/tcp_ecn", mode));
             written.expect("a thread").expect("a kernel with ECN");
         }
         let at = SocketAddr::from((server.addresses().v4, 0));
         let listener = server.run(|| TcpListener::bind(at)).expect("a thread").expect("a listener");
+        // The listener's controller decides what is negotiated.
+        set_controller(&listener, controller);
         let at = listener.local_addr().expect("an address");
+        let client_controller = (self.ecn == EcnMode::Accurate).then_some(controller);
         thread::scope(|scope| {
             let mut flows = Vec::new();
             for _ in 0..self.flows {
                 scope.spawn(move || {
-                    let done = client.run(|| download(at, self.bytes));
+                    let done = client.run(|| download(at, self.bytes, client_controller));
                     done.expect("a thread");
                 });
                 let (stream, _) = listener.accept().expect("a client");
-                flows.push(scope.spawn(move || self.serve(stream, controller, server)));
+                flows.push(scope.spawn(move || self.serve(stream, controller, server, meanwhile)));
             }
             flows.into_iter().map(|flow| flow.join().expect("it ends")).collect()
         })
     }
 
-    fn serve(&self, mut stream: TcpStream, controller: &str, host: &Namespace) -> [TcpInfo; 2] {
+    fn serve(
+        &self,
+        mut stream: TcpStream,
+        controller: Algorithm,
+        host: &Namespace,
+        meanwhile: &impl Fn(&TcpStream),
+    ) -> [TcpInfo; 2] {
         let start = acknowledged(&stream, host);
-        rustix::net::sockopt::set_tcp_congestion(&stream, controller).expect("it is registered");
+        set_controller(&stream, controller);
         stream.set_write_timeout(Some(LIMIT)).expect("a timeout");
         let burst = self.bytes / self.bursts;
         for number in 0..self.bursts {
@@ -148,6 +209,9 @@ impl Downloads {
                 pause(PAUSE, "the application writes again");
             }
             send(&mut stream, burst / 3);
+            if number == 0 {
+                meanwhile(&stream);
+            }
             if let Some(mtu) = self.later_mtu {
                 set_link(host, &["uncork0", "mtu", &mtu.to_string()]);
             }
@@ -196,14 +260,26 @@ fn counters() -> HashMap<String, u64> {
     pairs.filter_map(|(name, value)| Some((name.to_owned(), value.parse().ok()?))).collect()
 }
 
-fn is_dropped_data(packet: &PacketRecord) -> bool {
-    packet.arrival.direction == Direction::Down
-        && packet.arrival.bytes > LARGEST_EMPTY
-        && matches!(packet.end, Some((Fate::Dropped(_), _)))
+fn is_data(packet: &PacketRecord) -> bool {
+    packet.arrival.direction == Direction::Down && packet.arrival.bytes > LARGEST_EMPTY
 }
 
-fn download(server: SocketAddr, bytes: usize) {
-    let mut stream = TcpStream::connect_timeout(&server, LIMIT).expect("a server");
+fn is_dropped_data(packet: &PacketRecord) -> bool {
+    is_data(packet) && matches!(packet.end, Some((Fate::Dropped(_), _)))
+}
+
+fn set_controller(socket: &impl AsFd, controller: Algorithm) {
+    set_tcp_congestion(socket, controller.name()).expect("it is registered");
+}
+
+fn download(server: SocketAddr, bytes: usize, controller: Option<Algorithm>) {
+    let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None);
+    let socket = socket.expect("a socket");
+    if let Some(controller) = controller {
+        set_controller(&socket, controller);
+    }
+    rustix::net::connect(&socket, &server).expect("a server");
+    let mut stream = TcpStream::from(socket);
     stream.set_read_timeout(Some(LIMIT)).expect("a timeout");
     let mut piece = vec![0; PIECE];
     for length in pieces(bytes) {

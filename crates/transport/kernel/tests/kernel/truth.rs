@@ -24,7 +24,7 @@ impl CallLog {
         let _alone = alone(Algorithm::Bbr3);
         let loaded = loaded(Loaded::traced, Algorithm::Bbr3)?;
         let registered = loaded.register().expect("it is free");
-        let served = downloads.run(Algorithm::Bbr3.name())?;
+        let served = downloads.run(&loaded)?;
         drop(registered);
         let (mut trace, mut calls) = (loaded.trace(), Vec::new());
         while let Some(record) = trace.pop().expect("a queue") {
