@@ -447,6 +447,31 @@ fn killed_command_leaves_prague_whole_or_not_at_all() {
     kill_commands("uncork_prague");
 }
 
+/// Each is attached once.
+#[test]
+fn devices_of_later_get_the_program_of_prague_by_loading_it_again() {
+    let _alone = alone();
+    let script = r#"
+        pins() { find /sys/fs/bpf/uncork -name 'ect1-*-*' | wc -l; }
+        kernel load uncork_prague
+        pins
+        ip link add first type veth peer name second
+        kernel load uncork_prague
+        pins
+        kernel load uncork_prague 2>&1 || echo status $?
+        unshare --net "$UNCORK" kernel load uncork_prague
+        pins
+        kernel unload
+        find /sys/fs/bpf/uncork 2> /dev/null || echo none"#;
+    let Some(seen) = succeed(script) else { return };
+    let loaded = "uncork_prague is loaded\n";
+    let expected = format!(
+        "{loaded}1\n{loaded}3\nerror: uncork_prague is loaded already; unload it first\nstatus 1\n{loaded}4\n\
+         uncork_prague is unloaded\nnone\n"
+    );
+    assert_eq!(seen, expected);
+}
+
 /// Counted on the wire, through an upgrade and the unloading.
 #[test]
 fn only_connections_with_prague_and_accecn_send_ect1() {

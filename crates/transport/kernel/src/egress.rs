@@ -11,8 +11,11 @@ use crate::object::{Object, ProgramKind};
 use crate::program::Program;
 use crate::sys;
 
-/// Followed by the cookie of the network namespace and the number of the device.
+/// Pins begin with this. Those of devices continue with the cookie of the network namespace and the number of the device.
 const PIN: &str = "ect1-";
+/// Pins of the programs, for devices that are added later.
+const ETHERNET: &str = "ect1-ethernet";
+const IP: &str = "ect1-ip";
 
 /// The two programs, by what a device puts before the IP header.
 #[derive(Debug)]
@@ -63,23 +66,47 @@ impl EgressPrograms {
         Ok(Ect1Devices { _links: links.collect::<Result<_, _>>()? })
     }
 
+    /// The programs that are attached until [`detach`], if there are any.
+    fn open(directory: &Path) -> Result<Option<Self>, Error> {
+        let open = |name| Program::open(&directory.join(name));
+        Ok(open(ETHERNET)?.zip(open(IP)?).map(|(ethernet, ip)| Self { ethernet, ip }))
+    }
+
     /// Attaches them until [`detach`], in the place of earlier ones. After a failure none is left.
     pub(crate) fn attach_at(&self, directory: &Path) -> Result<(), Error> {
-        let cookie = sys::namespace_cookie()
-            .map_err(|error| Error::step("ask for the number of the network namespace", error))?;
-        let attach = |number, program: &Program| {
-            let link = sys::link_egress(program.as_fd(), number)?;
-            sys::pin(link.as_fd(), &directory.join(format!("{PIN}{cookie}-{number}")))
-        };
         detach(directory)?;
-        let all = self.devices()?.into_iter().try_for_each(|(number, program)| {
-            attach(number, program).map_err(|error| failed(number, error))
-        });
+        let pin = |program: &Program, name| program.pin(&directory.join(name));
+        let all = pin(&self.ethernet, ETHERNET)
+            .and_then(|()| pin(&self.ip, IP))
+            .and_then(|()| self.attach_to_others(directory).map(drop));
         all.inspect_err(|_| {
             // The first error is the one to report.
             let _ = detach(directory);
         })
     }
+
+    /// Attaches them to the devices of the calling thread's network namespace that have none. The result is their number.
+    fn attach_to_others(&self, directory: &Path) -> Result<usize, Error> {
+        let cookie = sys::namespace_cookie()
+            .map_err(|error| Error::step("ask for the number of the network namespace", error))?;
+        let mut attached = 0;
+        for (number, program) in self.devices()? {
+            let path = directory.join(format!("{PIN}{cookie}-{number}"));
+            if !path.exists() {
+                sys::link_egress(program.as_fd(), number)
+                    .and_then(|link| sys::pin(link.as_fd(), &path))
+                    .map_err(|error| failed(number, error))?;
+                attached += 1;
+            }
+        }
+        Ok(attached)
+    }
+}
+
+/// Attaches the programs that are in use to the devices of the calling thread's network namespace that have none. The result is
+/// the number of these devices.
+pub(crate) fn attach_to_others(directory: &Path) -> Result<usize, Error> {
+    EgressPrograms::open(directory)?.map_or(Ok(0), |programs| programs.attach_to_others(directory))
 }
 
 fn failed(device: u32, error: io::Error) -> Error {

@@ -88,6 +88,20 @@ impl Pins {
         Ok(())
     }
 
+    /// Has the packets of a loaded controller leave as ECT(1), where it does that, through devices of the calling thread's network
+    /// namespace that were added later. The result is the number of these devices.
+    ///
+    /// # Errors
+    ///
+    /// If the directory of the pins is not safe, or the kernel refuses it.
+    pub fn add_devices(&self, algorithm: Algorithm) -> Result<usize, Error> {
+        if !algorithm.sends_ect1() || !self.has(algorithm) {
+            return Ok(0);
+        }
+        self.check_directory()?;
+        egress::attach_to_others(&self.0)
+    }
+
     /// Replaces a loaded controller with another build: new connections get it, open
     /// ones keep theirs.
     pub fn replace(&self, loaded: &Loaded) -> Result<(), Error> {

@@ -38,6 +38,9 @@ fn list() -> Result<(), Failure> {
 
 fn load(pins: &Pins, names: &[Algorithm], first_is_default: bool) -> Result<(), Failure> {
     let load = |algorithm| {
+        if pins.add_devices(algorithm)? > 0 {
+            return Ok(());
+        }
         pins.check_free(algorithm)?;
         pins.add(&Loaded::new(algorithm)?)
     };
