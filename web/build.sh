@@ -11,7 +11,10 @@ export CARGO_TARGET_DIR=target
 export CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS="--remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo --remap-path-prefix=$PWD=/uncork"
 cargo build --locked --profile wasm --target "$target" -p uncork-playground
 rm -rf target/web && mkdir -p target/web
-find web -maxdepth 1 -name "*.js" ! -name offline.js -exec cp {} target/web/ \;
+# Without the lines that are comments: a page loads them.
+for script in web/*.js; do
+    [[ $script == */offline.js ]] || sed -E '/^ *(\/\/|\/\*\*.*\*\/$)/d' "$script" >"target/$script"
+done
 cp web/index.html web/style.css docs/start/first-comparison.svg target/web/
 cp "target/$target/wasm/uncork_playground.wasm" target/web/uncork.wasm
 # The worker for times without a network names every file, and changes with each of them.
