@@ -222,7 +222,7 @@ impl ComparedPair<'_> {
             .map(|side| side.share_of_flow(results).filter(|_| self.competes));
         let [share_range, baseline_share_range] =
             [(self.class, &self.choice), (self.over, &self.baseline)].map(|(class, side)| {
-                side.share_over_orders(results, class).filter(|_| self.competes)
+                if self.competes { side.share_over_orders(results, class) } else { None }
             });
         let answer = Answer {
             class: self.class.name.clone(),
@@ -358,9 +358,10 @@ impl ComparedSamples {
         self.per_flow(results, self.value(results, share)?)
     }
 
-    /// The least and the largest such percentage of a run, if it depends on who starts first.
+    /// The minimum and the maximum such percentage of a run, if it depends on who starts first.
     fn share_over_orders(&self, results: &RunResults<'_>, class: &Class) -> Option<[f64; 2]> {
-        let [low, high] = starts::range(results, self.cell, (&class.name, &self.name))?;
+        let found = starts::dependences(results, self.cell);
+        let [low, high] = starts::range(&found, &class.name, &self.name)?;
         self.per_flow(results, low).zip(self.per_flow(results, high)).map(<[f64; 2]>::from)
     }
 

@@ -15,15 +15,26 @@ const MIN_ERRORS: f64 = 3.0;
 
 /// A group of flows. Its share differs between runs in which it starts first and other runs.
 #[derive(Debug)]
-struct Dependence {
+pub(crate) struct Dependence {
     cell: usize,
     class: String,
     cc: String,
     /// Its mean share in the runs in which it starts first, and in the others.
     first: f64,
     later: f64,
-    /// Its least and its largest share in a run.
+    /// Its minimum and its maximum share in a run.
     range: [f64; 2],
+}
+
+impl Dependence {
+    fn size(&self) -> f64 {
+        (self.first - self.later).abs()
+    }
+}
+
+/// The group with the share that depends most on its start.
+fn largest(found: impl IntoIterator<Item = Dependence>) -> Option<Dependence> {
+    found.into_iter().max_by(|one, other| one.size().total_cmp(&other.size()))
 }
 
 /// A warning if shares depend on the order in which flows of different controllers start, as far as
@@ -31,18 +42,18 @@ struct Dependence {
 pub(crate) fn warning(results: &RunResults<'_>) -> Option<String> {
     let cells = 0..results.scenario.cells.len();
     let shared: Vec<usize> = cells.filter(|cell| groups(results, *cell).len() > 1).collect();
-    let found: Vec<Dependence> = shared.iter().filter_map(|cell| of_cell(results, *cell)).collect();
-    let size = |one: &Dependence| (one.first - one.later).abs();
-    let largest = found.iter().max_by(|one, other| size(one).total_cmp(&size(other)))?;
-    let Dependence { cell, cc, first, later, range: [low, high], .. } = largest;
-    let place = match cell_name(results.scenario, *cell) {
+    let of_cell = |cell: &usize| largest(dependences(results, *cell));
+    let found: Vec<Dependence> = shared.iter().filter_map(of_cell).collect();
+    let count = found.len();
+    let Dependence { cell, cc, first, later, range: [low, high], .. } = largest(found)?;
+    let place = match cell_name(results.scenario, cell) {
         name if name.is_empty() => String::new(),
         name => format!("; most with {name}"),
     };
     Some(format!(
         "In {} of {} cells a share depends on who starts first{place}: {cc} has {:.0} to {:.0} % over the \
          orders of starts, a range and not a mean; {:.0} % on average if it starts first, {:.0} % if not.",
-        found.len(),
+        count,
         shared.len(),
         100.0 * low,
         100.0 * high,
@@ -51,15 +62,9 @@ pub(crate) fn warning(results: &RunResults<'_>) -> Option<String> {
     ))
 }
 
-/// The least and the largest share, in a run, of the flows of a controller of a class, if it depends on
-/// who starts first.
-pub(crate) fn range(
-    results: &RunResults<'_>,
-    cell: usize,
-    (class, cc): (&str, &str),
-) -> Option<[f64; 2]> {
-    let found = dependences(results, cell);
-    found.into_iter().find(|one| one.class == class && one.cc == cc).map(|one| one.range)
+/// The minimum and the maximum share, in a run, of a controller's flows of a class, if the share depends on who starts first.
+pub(crate) fn range(found: &[Dependence], class: &str, cc: &str) -> Option<[f64; 2]> {
+    found.iter().find(|one| one.class == class && one.cc == cc).map(|one| one.range)
 }
 
 /// The controllers of the cell's long flows, each with its class.
@@ -69,15 +74,8 @@ fn groups(results: &RunResults<'_>, cell: usize) -> Vec<(String, String)> {
     long.flat_map(|class| class.ccs.iter().map(|cc| (class.name.clone(), cc.clone()))).collect()
 }
 
-/// The group of a cell with the share that depends most on its start.
-fn of_cell(results: &RunResults<'_>, cell: usize) -> Option<Dependence> {
-    let size = |one: &Dependence| (one.first - one.later).abs();
-    let found = dependences(results, cell).into_iter();
-    found.max_by(|one, other| size(one).total_cmp(&size(other)))
-}
-
-/// The groups of a cell that get a share by their starts.
-fn dependences(results: &RunResults<'_>, cell: usize) -> Vec<Dependence> {
+/// The groups of a cell with a share that depends on their starts.
+pub(crate) fn dependences(results: &RunResults<'_>, cell: usize) -> Vec<Dependence> {
     let groups = groups(results, cell);
     if groups.len() < 2 {
         return Vec::new();

@@ -5,7 +5,7 @@ use uncork_report::lab::{Cell, ClassResult, Estimate, Metric as Measured};
 
 use super::outcome::RunOutcome;
 use super::results::RunResults;
-use super::starts;
+use super::starts::{self, Dependence};
 use super::units::scaled;
 use crate::scenario::{Class, Metric, Quantity, Selection, Statistic};
 
@@ -52,7 +52,9 @@ fn of_cell(results: &RunResults<'_>, cell: usize) -> Cell {
         let all = (ccs.len() > 1 && !class.own_links).then_some((class, None));
         all.into_iter().chain(ccs.into_iter().map(move |cc| (class, Some(cc))))
     });
-    let classes = members.map(|(class, cc)| of_class(results, cell, class, cc)).collect();
+    let by_order = starts::dependences(results, cell);
+    let classes =
+        members.map(|(class, cc)| of_class(results, cell, class, cc, &by_order)).collect();
     Cell { point: described.point.clone(), classes }
 }
 
@@ -62,6 +64,7 @@ fn of_class(
     cell: usize,
     described: &Class,
     cc: Option<String>,
+    by_order: &[Dependence],
 ) -> ClassResult {
     let runs = results.of_cell(cell);
     let class = described.name.clone();
@@ -93,7 +96,7 @@ fn of_class(
     metrics.retain(|metric| !(has_objects && metric.name.starts_with("goodput")));
     let whole = alone || (cc.is_none() && results.scenario.cells[cell].classes.len() == 1);
     metrics.retain(|metric| !(whole && metric.name.starts_with("share")));
-    if let Some(range) = cc.as_ref().and_then(|cc| starts::range(results, cell, (&class, cc))) {
+    if let Some(range) = cc.as_ref().and_then(|cc| starts::range(by_order, &class, cc)) {
         add_range(&mut metrics, range);
     }
     // For a single flow the sum is all.
@@ -105,7 +108,7 @@ fn of_class(
     ClassResult { metrics, class, cc, flows: counts.0, finished: counts.1, endless }
 }
 
-/// Adds the least and the largest share in a run after the mean of them.
+/// Adds the minimum and the maximum share in a run after the mean.
 fn add_range(metrics: &mut Vec<Measured>, range: [f64; 2]) {
     let Some(at) = metrics.iter().position(|metric| metric.name == "share_mean") else { return };
     let Measured { unit, estimate, .. } = metrics[at].clone();
