@@ -169,15 +169,15 @@ pub trait Staged: Controller {
         Report { magic: MAGIC, layout: LAYOUT, ..Report::default() }
     }
     /// The first stage.
-    fn losses(&mut self, now: Time, feedback: &Feedback<'_>, sample: &mut RateSample);
+    fn first_stage(&mut self, now: Time, feedback: &Feedback<'_>, sample: &mut RateSample);
     /// The second stage.
-    fn model(&mut self, now: Time, feedback: &Feedback<'_>, sample: &RateSample);
+    fn second_stage(&mut self, now: Time, feedback: &Feedback<'_>, sample: &RateSample);
 }
 
 /// Versions 2 and 3.
 impl Staged for Bbr3 {
     #[inline(always)]
-    fn losses(&mut self, now: Time, feedback: &Feedback<'_>, sample: &mut RateSample) {
+    fn first_stage(&mut self, now: Time, feedback: &Feedback<'_>, sample: &mut RateSample) {
         self.take_in_losses(now, feedback, sample);
     }
 
@@ -187,14 +187,14 @@ impl Staged for Bbr3 {
     }
 
     #[inline(always)]
-    fn model(&mut self, now: Time, feedback: &Feedback<'_>, sample: &RateSample) {
+    fn second_stage(&mut self, now: Time, feedback: &Feedback<'_>, sample: &RateSample) {
         self.take_in_sample(now, feedback.rtt, sample);
     }
 }
 
 impl Staged for Bbr1 {
     #[inline(always)]
-    fn losses(&mut self, now: Time, feedback: &Feedback<'_>, sample: &mut RateSample) {
+    fn first_stage(&mut self, now: Time, feedback: &Feedback<'_>, sample: &mut RateSample) {
         self.take_in_losses(now, feedback, sample);
     }
 
@@ -204,19 +204,19 @@ impl Staged for Bbr1 {
     }
 
     #[inline(always)]
-    fn model(&mut self, now: Time, feedback: &Feedback<'_>, sample: &RateSample) {
+    fn second_stage(&mut self, now: Time, feedback: &Feedback<'_>, sample: &RateSample) {
         self.take_in_sample(now, feedback, sample);
     }
 }
 
 impl Staged for Prague {
     #[inline(always)]
-    fn losses(&mut self, now: Time, feedback: &Feedback<'_>, _: &mut RateSample) {
+    fn first_stage(&mut self, now: Time, feedback: &Feedback<'_>, _: &mut RateSample) {
         self.take_in_marks(now, feedback);
     }
 
     #[inline(always)]
-    fn model(&mut self, now: Time, feedback: &Feedback<'_>, _: &RateSample) {
+    fn second_stage(&mut self, now: Time, feedback: &Feedback<'_>, _: &RateSample) {
         self.take_in_losses(now, feedback);
     }
 }
@@ -226,10 +226,10 @@ macro_rules! in_one_stage {
     ($($controller:ty),*) => {
         $(impl Staged for $controller {
             #[inline(always)]
-            fn losses(&mut self, _: Time, _: &Feedback<'_>, _: &mut RateSample) {}
+            fn first_stage(&mut self, _: Time, _: &Feedback<'_>, _: &mut RateSample) {}
 
             #[inline(always)]
-            fn model(&mut self, now: Time, feedback: &Feedback<'_>, _: &RateSample) {
+            fn second_stage(&mut self, now: Time, feedback: &Feedback<'_>, _: &RateSample) {
                 self.on_feedback(now, feedback);
             }
         })*
@@ -315,13 +315,13 @@ impl<C: Staged> Connection<C> {
         if self.call.flags & DEFERRED != 0 {
             self.controller().on_deferred();
         }
-        self.feedback(C::losses);
+        self.feedback(C::first_stage);
     }
 
     /// The second stage of an ACK.
     #[inline(always)]
     pub fn ack_model(&mut self) {
-        self.feedback(|cc, now, feedback, sample| cc.model(now, feedback, sample));
+        self.feedback(|cc, now, feedback, sample| cc.second_stage(now, feedback, sample));
         self.set_control();
     }
 
