@@ -52,7 +52,7 @@ impl EgressPrograms {
     /// The devices of the calling thread's network namespace, each with the program that suits it.
     fn devices(&self) -> Result<Vec<(u32, &Program)>, Error> {
         let devices = sys::devices().map_err(|error| Error::step("list the devices", error))?;
-        let suitable = devices.into_iter().filter_map(|(number, _, hardware)| {
+        let suitable = devices.into_iter().filter_map(|(number, hardware)| {
             self.suitable(hardware).map(|program| (number, program))
         });
         Ok(suitable.collect())

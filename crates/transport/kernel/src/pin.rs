@@ -126,14 +126,14 @@ impl Pins {
             egress::detach(&self.0)?;
         }
         if !self.path(algorithm).exists() {
-            if had_devices && !is_registered(algorithm) {
-                self.remove_directory();
-                return Ok(Removed::Leftover);
-            }
-            if !is_registered(algorithm) {
-                return Err(Error::NotLoaded(algorithm.name()));
-            }
-            return unregister_all(algorithm).map(|()| Removed::Unpinned);
+            return match is_registered(algorithm) {
+                true => unregister_all(algorithm).map(|()| Removed::Unpinned),
+                false if had_devices => {
+                    self.remove_directory();
+                    Ok(Removed::Leftover)
+                }
+                false => Err(Error::NotLoaded(algorithm.name())),
+            };
         }
         if !Algorithm::ALL.into_iter().any(|one| one != algorithm && self.is_pinned(one)) {
             // Before the last pin, so that a command that is killed leaves something to unload.

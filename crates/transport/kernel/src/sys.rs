@@ -657,9 +657,9 @@ pub(crate) fn namespace_cookie() -> io::Result<u64> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(cookie) }
 }
 
-/// The network devices of the calling thread's network namespace: number, name, and type of the hardware (`ARPHRD_…` of
+/// The network devices of the calling thread's network namespace: number, and type of the hardware (`ARPHRD_…` of
 /// linux/if_arp.h).
-pub(crate) fn devices() -> io::Result<Vec<(u32, String, u16)>> {
+pub(crate) fn devices() -> io::Result<Vec<(u32, u16)>> {
     let socket = std::os::unix::net::UnixDatagram::unbound()?.into();
     // SAFETY: it has no arguments; the array that it returns is freed below (if_nameindex(3)).
     let all = unsafe { libc::if_nameindex() };
@@ -677,7 +677,7 @@ pub(crate) fn devices() -> io::Result<Vec<(u32, String, u16)>> {
         let name = unsafe { CStr::from_ptr(entry.if_name) };
         // A device may have gone meanwhile.
         if let Ok(hardware) = hardware(&socket, name) {
-            found.push((entry.if_index, name.to_string_lossy().into_owned(), hardware));
+            found.push((entry.if_index, hardware));
         }
     }
     // SAFETY: it came from if_nameindex, and is not used any more.
