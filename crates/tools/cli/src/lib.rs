@@ -4,7 +4,8 @@
 //! 2 wrong usage, 3 not possible on this machine, 5 a bug, 130 interrupted. `uncork emu` ends with the status
 //! of the command that it ran.
 //!
-//! `command.rs` lists the commands. Those of the feature `full` are in `full/`; `left_out.rs` says what a build without it lacks. Each has a folder: `args.rs` declares its arguments with their help, `run.rs` has
+//! `command.rs` lists the commands. Those of the feature `full` are in `full/`; `left_out.rs` names what a build without it lacks.
+//! Each command has a folder: `args.rs` declares its arguments with their help, `run.rs` has
 //! `run(args)`, and a subcommand of its own size has a file with its name and a `run`; `mod.rs` only declares and re-exports.
 //! Values that arguments of several commands have are in `values/`. A command parses, calls a library, prints and writes:
 //! the crate that owns a result has its `document` (JSON) and `text`, and `print.rs` prints one of them.

@@ -423,8 +423,8 @@ fn summary(group: &[&Answer]) -> String {
         .fold(line, |line, payer| line + &paid_in_all(group, *payer))
 }
 
-/// Range of the ratios in the cells of a kind, over the orders of starts where these decide: `, 1.2 to 6.0 times`, or `, by 1.9 to 2.5 %` if no
-/// cell differs by a tenth.
+/// Range of the ratios in the cells of a kind, over the orders of starts where these decide: `, 1.2 to 6.0 times`, or
+/// `, by 1.9 to 2.5 %` if no cell differs by a tenth.
 fn range(group: &[&Answer], kind: AnswerKind) -> String {
     let answers = group.iter().filter(|answer| answer.kind == kind);
     let ratios: Vec<f64> = answers.filter_map(|answer| answer.ratios()).flatten().collect();
