@@ -46,7 +46,7 @@ compare_vendored() {
     echo "vendor/${crate%-*} is $crate with $*"
 }
 
-compare_vendored noq-proto-1.4.0 noq-proto-1.4.0-recovery noq-proto-1.4.0-amplification
+compare_vendored noq-proto-1.4.0 noq-proto-1.4.0-recovery noq-proto-1.4.0-amplification noq-proto-1.4.0-ecn
 [[ ${1-} != --vendor ]] || exit 0
 
 check h3-0.0.8 h3-0.0.8 write_buf

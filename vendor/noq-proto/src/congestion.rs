@@ -1,7 +1,7 @@
 //! Logic for controlling the rate at which data is sent
 
 use crate::connection::RttEstimator;
-use crate::{Duration, Instant};
+use crate::{Duration, EcnCodepoint, Instant};
 use alloc::{boxed::Box, sync::Arc};
 use core::any::Any;
 
@@ -104,6 +104,17 @@ pub trait Controller: Send + Sync + core::fmt::Debug {
         requested_max_ack_delay: Duration,
     ) {
     }
+
+    /// The codepoint that the next packets of the path have, `None` for Not-ECT
+    ///
+    /// ECT(1) is for controllers that answer marks as L4S requires (RFC 9331 §4.3). Packets are Not-ECT
+    /// once ECN validation has failed, whatever this returns.
+    fn ecn_codepoint(&self) -> Option<EcnCodepoint> {
+        Some(EcnCodepoint::Ect0)
+    }
+
+    /// ECN validation failed on this path (RFC 9000 §13.4.2.1): there will be no more marks
+    fn on_ecn_validation_failed(&mut self) {}
 
     /// Number of ack-eliciting bytes that may be in flight
     fn window(&self) -> u64;

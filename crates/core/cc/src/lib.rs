@@ -92,6 +92,7 @@ mod bbr1;
 mod bbr3;
 mod controller;
 mod cubic;
+mod ecn_mode;
 mod event;
 mod filter;
 mod full_pipe;
@@ -126,6 +127,7 @@ pub use bbr1::Bbr1;
 pub use bbr3::Bbr3;
 pub use controller::{Control, Controller, ControllerSpec, Settings, Snapshot};
 pub use cubic::Cubic;
+pub use ecn_mode::{EcnMode, UnknownEcnMode};
 pub use event::{
     Acked, AppState, Feedback, Lost, PathEvent, RttSample, SentPacket, Stamp, Timeout, Token,
 };

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use noq_proto::{
     AckFrequencyConfig, ClientConfig, ConnectionError, EcnCodepoint, Event, ServerConfig, VarInt,
 };
-use uncork_cc::{CcSpec, RttSample};
+use uncork_cc::{CcSpec, EcnMode, RttSample};
 use uncork_flow::Distribution;
 use uncork_path::Ecn;
 use uncork_quic::{Choice, Epoch, Handle, Observation};
@@ -97,7 +97,8 @@ impl<'a> QuicFlow<'a> {
     ) -> Option<Self> {
         let spec = run.flows.get(index as usize)?;
         let mut rng = Rng::new(run.seed, ENDPOINT_STREAM + u64::from(index));
-        let choice = Choice { initial_window: spec.initial_window, ..spec.cc.into() };
+        let (initial_window, ecn) = (spec.initial_window, ecn_mode(spec.ecn));
+        let choice = Choice { initial_window, ecn, ..spec.cc.into() };
         let handle = Handle::new(choice, rng.next_u64(), epoch.instant(Time::ZERO));
         let server = identity.server.clone();
         let mut server = ServerConfig::with_crypto(handle.server(server, |_| None));
@@ -105,7 +106,9 @@ impl<'a> QuicFlow<'a> {
         settings.ack_frequency_config(ack_frequency(spec.acks));
         server.transport_config(Arc::new(settings));
         let client_cc: CcSpec = CLIENT_CC.parse().ok()?;
-        let own = Handle::new(client_cc.into(), rng.next_u64(), epoch.instant(Time::ZERO));
+        // A flow's `ecn` is that of its data.
+        let own = Choice { ecn: EcnMode::None, ..client_cc.into() };
+        let own = Handle::new(own, rng.next_u64(), epoch.instant(Time::ZERO));
         let mut client = ClientConfig::new(own.client(identity.client.clone()));
         let windows = ReceiveWindows::of(run, spec);
         client.transport_config(Arc::new(transport(&own, windows)));
@@ -275,14 +278,13 @@ impl<'a> QuicFlow<'a> {
         }
         self.busy_since = (seen.in_flight > 0).then_some(now);
     }
+}
 
-    /// The ECN field on the wire. The stack always sends ECT(0). For a flow without ECN the peer
-    /// reports none, and the stack disables ECN (RFC 9000 §13.4.2).
-    pub(crate) fn ecn(&self, end: FlowEnd, codepoint: Option<EcnCodepoint>) -> Ecn {
-        match (end, self.spec.ecn, codepoint) {
-            (FlowEnd::Server, Ecn::Ect0, Some(EcnCodepoint::Ect0)) => Ecn::Ect0,
-            _ => Ecn::NotEct,
-        }
+fn ecn_mode(codepoint: Ecn) -> EcnMode {
+    match codepoint {
+        Ecn::NotEct | Ecn::Ce => EcnMode::None,
+        Ecn::Ect0 => EcnMode::Classic,
+        Ecn::Ect1 => EcnMode::L4s,
     }
 }
 
@@ -299,6 +301,16 @@ fn ack_frequency(policy: AckPolicy) -> Option<AckFrequencyConfig> {
         // Without the frame, packets out of order are acknowledged at once.
         .reordering_threshold(VarInt::from_u32(1));
     Some(config)
+}
+
+/// The ECN field on the wire.
+pub(crate) fn on_wire(codepoint: Option<EcnCodepoint>) -> Ecn {
+    match codepoint {
+        None => Ecn::NotEct,
+        Some(EcnCodepoint::Ect0) => Ecn::Ect0,
+        Some(EcnCodepoint::Ect1) => Ecn::Ect1,
+        Some(EcnCodepoint::Ce) => Ecn::Ce,
+    }
 }
 
 fn codepoint(ecn: Ecn) -> Option<EcnCodepoint> {

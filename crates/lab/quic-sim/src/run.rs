@@ -13,7 +13,7 @@ use uncork_sim::{RunResult, RunSpec};
 use uncork_units::{Time, TimeDelta};
 
 use crate::error::QuicSimError;
-use crate::flow::{FlowEnd, QuicFlow};
+use crate::flow::{FlowEnd, QuicFlow, on_wire};
 use crate::identity::TestIdentity;
 use crate::record;
 
@@ -57,11 +57,6 @@ fn check(spec: &RunSpec) -> Result<(), QuicSimError> {
     let refuse = |problem: String| Err(QuicSimError::Spec(problem));
     spec.check().map_err(|error| QuicSimError::Spec(error.to_string()))?;
     for (index, flow) in spec.flows.iter().enumerate() {
-        if flow.ecn == Ecn::Ect1 {
-            return refuse(format!(
-                "flow {index} sends ECT(1), which the QUIC stack does not; take \"ect0\" or --on sim"
-            ));
-        }
         let rtt = flow.rtt.unwrap_or(spec.paths[flow.path].rtt);
         if let Some(delay) = flow.acks.delay.filter(|delay| *delay > rtt.max(MAX_ACK_DELAY)) {
             return refuse(format!(
@@ -237,7 +232,7 @@ impl Run<'_> {
         flow.counts.sent += if end == FlowEnd::Server { out.len() as u64 } else { 0 };
         let (read, ended) = (flow.client.seen.bytes, &mut self.ended);
         for datagram in out {
-            let ecn = flow.ecn(end, datagram.ecn);
+            let ecn = on_wire(datagram.ecn);
             let bytes = datagram.data.len() as u32 + HEADER_BYTES;
             let client = flow.client_address_of(end, &datagram);
             let body =

@@ -1,6 +1,6 @@
 //! The settings of a connection's congestion control.
 
-use uncork_cc::{CcSpec, InitialWindow};
+use uncork_cc::{CcSpec, EcnMode, InitialWindow};
 use uncork_units::Rate;
 
 /// How a connection sends.
@@ -14,11 +14,14 @@ pub struct Choice {
     /// The maximum pacing rate, for any algorithm. It counts QUIC packets without UDP and IP
     /// headers.
     pub pacing_cap: Option<Rate>,
+    /// The ECN codepoint of its packets, and what a mark means. The handshake has it, too.
+    pub ecn: EcnMode,
 }
 
 impl From<CcSpec> for Choice {
     /// The algorithm with its defaults.
     fn from(spec: CcSpec) -> Self {
-        Self { spec, initial_window: None, pacing_cap: None }
+        let ecn = EcnMode::of(spec.algorithm());
+        Self { spec, initial_window: None, pacing_cap: None, ecn }
     }
 }

@@ -1,8 +1,8 @@
 //! The congestion control of one path: a controller and the bookkeeping around it.
 
 use uncork_cc::{
-    Acked, AnyController, AppState, Control, Controller, Feedback, Lost, PathEvent, RttSample,
-    SentPacket, Settings, Timeout,
+    Acked, AnyController, AppState, Control, Controller, EcnMode, Feedback, Lost, PathEvent,
+    RttSample, SentPacket, Settings, Timeout,
 };
 use uncork_units::{Rate, Time, TimeDelta};
 
@@ -40,6 +40,8 @@ pub(crate) struct PathCongestion {
     since: Time,
     /// CE marks so far, by space.
     marked: [u64; 3],
+    /// What is known of marks.
+    ecn: EcnFindings,
     counts: PathCounts,
     /// The part of `counts` from other paths.
     before: PathCounts,
@@ -54,7 +56,13 @@ impl PathCongestion {
         let mss = u32::from(mss);
         Self {
             choice,
-            controller: choice.spec.build(&settings(&choice, mss, seed, now)),
+            controller: choice.spec.build(&settings(
+                &choice,
+                EcnFindings::default(),
+                mss,
+                seed,
+                now,
+            )),
             seed,
             mss,
             ledger: Ledger::default(),
@@ -62,6 +70,7 @@ impl PathCongestion {
             now,
             since: now,
             marked: [0; 3],
+            ecn: EcnFindings::default(),
             counts: PathCounts::default(),
             before: PathCounts::default(),
             delivery: DeliveryRate::new(now),
@@ -85,7 +94,11 @@ impl PathCongestion {
     }
 
     pub(crate) fn initial_window(&self) -> u64 {
-        settings(&self.choice, self.mss, self.seed, self.now).initial_window
+        self.settings().initial_window
+    }
+
+    fn settings(&self) -> Settings {
+        settings(&self.choice, self.ecn, self.mss, self.seed, self.now)
     }
 
     /// The observable state.
@@ -107,6 +120,8 @@ impl PathCongestion {
             lost_packets: counts.lost_packets,
             spurious_packets: counts.spurious_packets,
             ce_packets: counts.ce_packets,
+            ecn: self.ecn(),
+            has_ecn_failed: self.ecn.has_failed,
         }
     }
 
@@ -148,15 +163,16 @@ impl PathCongestion {
     /// started, it starts from scratch.
     pub(crate) fn choose(&mut self, choice: Choice) {
         let window = self.initial_window();
+        self.ecn.is_classic |= self.choice.ecn == EcnMode::L4s && !self.is_l4s();
         let before = std::mem::replace(&mut self.choice, choice);
         let begins = self.is_beginning(window.max(self.initial_window()));
         let has_window = !begins || choice.initial_window == before.initial_window;
-        if choice.spec == before.spec && has_window {
+        if choice.spec == before.spec && choice.ecn == before.ecn && has_window {
             return;
         }
         // Packets sent until now have tokens of the previous controller.
         self.now += TimeDelta::from_nanos(1);
-        let mut settings = settings(&choice, self.mss, self.seed, self.now);
+        let mut settings = self.settings();
         let rtt = self.rtt.last();
         settings.initial_rtt = rtt.map(|rtt| rtt.min);
         settings.inherited = rtt.filter(|_| !begins).map(|rtt| self.controller.bequeath(rtt));
@@ -176,6 +192,27 @@ impl PathCongestion {
         moved.ledger.clear();
         moved.pending.clear();
         moved
+    }
+
+    /// How the next packets use ECN.
+    pub(crate) fn ecn(&self) -> EcnMode {
+        match self.choice.ecn {
+            _ if self.ecn.has_failed => EcnMode::None,
+            EcnMode::L4s if !self.is_l4s() => EcnMode::Classic,
+            chosen => chosen,
+        }
+    }
+
+    /// Whether marks may be those of an L4S queue.
+    fn is_l4s(&self) -> bool {
+        let has_found_classic = self.ecn.is_classic || self.controller.found_classic_queue();
+        self.choice.ecn == EcnMode::L4s && !has_found_classic
+    }
+
+    /// Marks are missing or wrong (RFC 9000 §13.4.2.1): the stack sends Not-ECT from now on.
+    pub(crate) fn on_ecn_validation_failed(&mut self) {
+        self.ecn.has_failed = true;
+        self.controller.on_path(self.now, PathEvent::ClassicEcn);
     }
 
     /// A packet is sent.
@@ -389,10 +426,20 @@ struct AckDetails {
     marked: u32,
 }
 
+/// What a path's marks have shown.
+#[derive(Clone, Copy, Debug, Default)]
+struct EcnFindings {
+    /// ECN validation failed.
+    has_failed: bool,
+    /// An earlier controller found a queue that is not for L4S.
+    is_classic: bool,
+}
+
 /// Settings of a controller. The stack always paces.
-fn settings(choice: &Choice, mss: u32, seed: u64, now: Time) -> Settings {
+fn settings(choice: &Choice, ecn: EcnFindings, mss: u32, seed: u64, now: Time) -> Settings {
     let mut settings = Settings::new(mss, seed, now);
     settings.paced = true;
+    settings.scalable_marks = choice.ecn == EcnMode::L4s && !ecn.has_failed && !ecn.is_classic;
     if let Some(window) = choice.initial_window {
         settings.initial_window = window.bytes(mss);
     }

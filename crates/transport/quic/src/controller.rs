@@ -4,8 +4,10 @@ use std::any::Any;
 use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
 
-use noq_proto::RttEstimator;
 use noq_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
+use noq_proto::{EcnCodepoint, RttEstimator};
+
+use uncork_cc::EcnMode;
 
 use crate::congestion::PathCongestion;
 use crate::handle::{Handle, Path};
@@ -79,6 +81,18 @@ impl Controller for Adapter {
 
     fn on_mtu_update(&mut self, new_mtu: u16) {
         self.path.lock().on_mtu(new_mtu);
+    }
+
+    fn ecn_codepoint(&self) -> Option<EcnCodepoint> {
+        match self.settled().ecn() {
+            EcnMode::None => None,
+            EcnMode::Classic => Some(EcnCodepoint::Ect0),
+            EcnMode::L4s => Some(EcnCodepoint::Ect1),
+        }
+    }
+
+    fn on_ecn_validation_failed(&mut self) {
+        self.settled().on_ecn_validation_failed();
     }
 
     fn window(&self) -> u64 {

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use noq_proto::congestion::ControllerFactory;
 use noq_proto::crypto;
-use uncork_cc::{CcSpec, Control, RttSample, Snapshot};
+use uncork_cc::{CcSpec, Control, EcnMode, RttSample, Snapshot};
 use uncork_units::{Rate, Time, TimeDelta};
 
 use crate::choice::Choice;
@@ -77,6 +77,10 @@ pub struct Observation {
     pub spurious_packets: u64,
     /// Packets reported as Congestion Experienced.
     pub ce_packets: u64,
+    /// How packets use ECN now: less than was chosen if a queue is not for L4S, or validation failed.
+    pub ecn: EcnMode,
+    /// Whether ECN validation failed (RFC 9000 §13.4.2.1).
+    pub has_ecn_failed: bool,
 }
 
 impl Handle {

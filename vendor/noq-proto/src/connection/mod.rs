@@ -1279,11 +1279,7 @@ impl Connection {
         Transmit {
             destination: network_path.remote,
             size: transmit.len(),
-            ecn: if self.path_data(path_id).sending_ecn {
-                Some(EcnCodepoint::Ect0)
-            } else {
-                None
-            },
+            ecn: self.path_data(path_id).ecn,
             segment_size: match transmit.num_datagrams() {
                 1 => None,
                 _ => Some(transmit.segment_size()),
@@ -1354,6 +1350,8 @@ impl Connection {
         // `C.is_cwnd_limited`, which a pacing delay must not stand in for.
         let mut cwnd_blocked = false;
 
+        let path = self.path_data_mut(path_id);
+        path.choose_ecn();
         let path = self.path_data(path_id);
 
         // `C.send_quantum` bounds one aggregate scheduled and transmitted together as a unit,
@@ -1868,6 +1866,7 @@ impl Connection {
         path_id: PathId,
     ) -> Option<Transmit> {
         let (active_cid, probe_size) = self.get_mtu_probe_data(now, path_id)?;
+        self.path_data_mut(path_id).choose_ecn();
 
         // We are definitely sending a DPLPMTUD probe.
         let mut transmit = TransmitBuf::new(buf, NonZeroUsize::MIN, probe_size as usize);
@@ -3025,8 +3024,12 @@ impl Connection {
         }
 
         let mut ack_eliciting_acked = false;
+        let mut ect_acked = frame::EcnCounts::ZERO;
         for packet in newly_acked.elts() {
             if let Some(info) = self.spaces[space].for_path(path).take(packet) {
+                if let Some(codepoint) = info.ecn {
+                    ect_acked += codepoint;
+                }
                 for (acked_path_id, acked_pn) in info.largest_acked.iter() {
                     // Assume ACKs for all packets below the largest acknowledged in
                     // `packet` have been received. This can cause the peer to spuriously
@@ -3102,6 +3105,8 @@ impl Connection {
         // TODO(@divma): this code is a good example of logic that should be contained in a single
         // place but it's split between the path data and the packet number space data, we should
         // find a way to make this work without two lookups
+        let has_acked_ect = ect_acked.ect0 + ect_acked.ect1 != 0;
+        self.path_data_mut(path).ect_acked |= has_acked_ect;
         if self.path_data(path).sending_ecn {
             if let Some(ecn) = ack.ecn {
                 // We only examine ECN counters from ACKs that we are certain we received in
@@ -3116,17 +3121,15 @@ impl Connection {
                         now,
                         space,
                         path,
-                        newly_acked.range_count() as u64,
+                        ect_acked,
                         ecn,
                         sent,
                         largest_sent_pn,
                     );
                 }
-            } else {
-                // We always start out sending ECN, so any ack that doesn't acknowledge it disables
-                // it.
+            } else if has_acked_ect {
                 debug!("ECN not acknowledged by peer");
-                self.path_data_mut(path).sending_ecn = false;
+                self.path_data_mut(path).stop_ecn();
             }
         }
 
@@ -3186,19 +3189,19 @@ impl Connection {
         now: Instant,
         space: SpaceId,
         path: PathId,
-        newly_acked_pn: u64,
+        newly_acked: frame::EcnCounts,
         ecn: frame::EcnCounts,
         largest_sent_time: Instant,
         largest_sent_pn: u64,
     ) {
         match self.spaces[space]
             .for_path(path)
-            .detect_ecn(newly_acked_pn, ecn)
+            .detect_ecn(newly_acked, ecn)
         {
             Err(e) => {
                 debug!("halting ECN due to verification failure: {}", e);
 
-                self.path_data_mut(path).sending_ecn = false;
+                self.path_data_mut(path).stop_ecn();
                 // Wipe out the existing value because it might be garbage and could interfere with
                 // future attempts to use ECN on new paths.
                 self.spaces[space].for_path(path).ecn_feedback = frame::EcnCounts::ZERO;

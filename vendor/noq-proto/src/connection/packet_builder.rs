@@ -304,6 +304,7 @@ impl<'a, 'b> PacketBuilder<'a, 'b> {
             time_sent: now,
             size,
             ack_eliciting,
+            ecn: conn.path_data(path_id).ecn,
             retransmits: sent.retransmits,
             path_retransmits: sent.path_retransmits,
             stream_frames: sent.stream_frames,

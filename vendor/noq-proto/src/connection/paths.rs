@@ -12,8 +12,8 @@ use super::{
     spaces::{PacketNumberSpace, SentPacket},
 };
 use crate::{
-    ConnectionId, Duration, FourTuple, Instant, IntMap, TIMER_GRANULARITY, TransportConfig,
-    TransportErrorCode, VarInt,
+    ConnectionId, Duration, EcnCodepoint, FourTuple, Instant, IntMap, TIMER_GRANULARITY,
+    TransportConfig, TransportErrorCode, VarInt,
     coding::{self, Decodable, Encodable},
     congestion,
     connection::{MAX_BACKOFF_EXPONENT, MAX_PTO_INTERVAL},
@@ -25,6 +25,10 @@ use qlog::events::quic::RecoveryMetricsUpdated;
 
 /// The number of probe timeouts in a row after which the path is deemed disrupted.
 const DISRUPTED_PTOS: u32 = 2;
+
+/// Consecutive PTOs after which a path that has delivered no packet with an ECT codepoint gets none any more
+/// (RFC 9000 §13.4.2).
+const ECT_PTOS: u32 = 3;
 
 /// Id representing different paths when using multipath extension
 #[cfg_attr(test, derive(test_strategy::Arbitrary))]
@@ -172,8 +176,12 @@ pub(super) struct PathData {
     disrupted_until: Option<Instant>,
     /// How far packets are reordered.
     pub(super) reordering: Reordering,
-    /// Whether we're enabling ECN on outgoing packets
+    /// Whether ECN validation has not failed
     pub(super) sending_ecn: bool,
+    /// Whether a packet with an ECT codepoint has been acknowledged
+    pub(super) ect_acked: bool,
+    /// The codepoint of the packets that are being built
+    pub(super) ecn: Option<EcnCodepoint>,
     /// Congestion controller state
     pub(super) congestion: Box<dyn congestion::Controller>,
     /// Pacing state
@@ -315,6 +323,8 @@ impl PathData {
             disrupted_until: None,
             reordering: Reordering::default(),
             sending_ecn: true,
+            ect_acked: false,
+            ecn: None,
             pacing: Pacer::new(
                 config.initial_rtt,
                 congestion.initial_window(),
@@ -386,6 +396,8 @@ impl PathData {
                 now,
             ),
             sending_ecn: true,
+            ect_acked: false,
+            ecn: None,
             congestion,
             app_limited: false,
             unconfirmed_challenges: Default::default(),
@@ -470,6 +482,24 @@ impl PathData {
         if let Some(forgotten) = space.sent(pn, packet) {
             self.remove_in_flight(&forgotten);
         }
+    }
+
+    /// Chooses the codepoint of the packets that are built next.
+    pub(super) fn choose_ecn(&mut self) {
+        if self.ecn.is_some() && !self.ect_acked && self.pto_count >= ECT_PTOS {
+            debug!("no packet with an ECT codepoint arrives");
+            self.stop_ecn();
+        }
+        self.ecn = match self.sending_ecn {
+            true => self.congestion.ecn_codepoint(),
+            false => None,
+        };
+    }
+
+    /// ECN validation failed.
+    pub(super) fn stop_ecn(&mut self) {
+        self.sending_ecn = false;
+        self.congestion.on_ecn_validation_failed();
     }
 
     pub(super) fn record_path_challenge_sent(

@@ -14,8 +14,8 @@ use tracing::trace;
 
 use super::{PathId, paths::PathResponses, paths::PathRetransmits};
 use crate::{
-    Dir, Duration, FourTuple, FxHashMap, FxHashSet, Instant, StreamId, TransportError,
-    TransportErrorCode, VarInt,
+    Dir, Duration, EcnCodepoint, FourTuple, FxHashMap, FxHashSet, Instant, StreamId,
+    TransportError, TransportErrorCode, VarInt,
     cid_queue::CidQueue,
     connection::StreamsState,
     frame::{self, AddAddress, RemoveAddress},
@@ -270,6 +270,8 @@ pub(super) struct PacketNumberSpace {
     /// distinguishing between ECN bleaching and counts having been updated by a near-simultaneous
     /// ACK already processed in another space.
     pub(super) ecn_feedback: frame::EcnCounts,
+    /// Packets sent, by ECN codepoint
+    pub(super) ecn_sent: frame::EcnCounts,
     /// A PING frame needs to be sent on this path.
     pub(super) pending_ping: bool,
     /// Packet numbers to acknowledge.
@@ -320,6 +322,7 @@ impl PacketNumberSpace {
             lost_packets: SortedIndexBuffer::new(),
             ecn_counters: frame::EcnCounts::ZERO,
             ecn_feedback: frame::EcnCounts::ZERO,
+            ecn_sent: frame::EcnCounts::ZERO,
             pending_ping: false,
             pending_acks: PendingAcks::new(),
             pending_immediate_ack: false,
@@ -350,6 +353,7 @@ impl PacketNumberSpace {
             lost_packets: SortedIndexBuffer::new(),
             ecn_counters: frame::EcnCounts::ZERO,
             ecn_feedback: frame::EcnCounts::ZERO,
+            ecn_sent: frame::EcnCounts::ZERO,
             pending_ping: false,
             pending_acks: PendingAcks::new(),
             pending_immediate_ack: false,
@@ -405,9 +409,12 @@ impl PacketNumberSpace {
     }
 
     /// Verifies sanity of an ECN block and returns whether congestion was encountered.
+    ///
+    /// `newly_acked` are the newly acknowledged packets by the codepoint that they were sent with
+    /// (RFC 9000 §13.4.2.1).
     pub(super) fn detect_ecn(
         &mut self,
-        newly_acked: u64,
+        newly_acked: frame::EcnCounts,
         ecn: frame::EcnCounts,
     ) -> Result<bool, &'static str> {
         let ect0_increase = ecn
@@ -423,10 +430,14 @@ impl PacketNumberSpace {
             .checked_sub(self.ecn_feedback.ce)
             .ok_or("peer CE count regression")?;
         let total_increase = ect0_increase + ect1_increase + ce_increase;
-        if total_increase < newly_acked {
+        if total_increase < newly_acked.ect0 + newly_acked.ect1 {
             return Err("ECN bleaching");
         }
-        if (ect0_increase + ce_increase) < newly_acked || ect1_increase != 0 {
+        if (ect0_increase + ce_increase) < newly_acked.ect0
+            || (ect1_increase + ce_increase) < newly_acked.ect1
+            || ecn.ect0 > self.ecn_sent.ect0
+            || ecn.ect1 > self.ecn_sent.ect1
+        {
             return Err("ECN corruption");
         }
         // If total_increase > newly_acked (which happens when ACKs are lost), this is required by
@@ -449,6 +460,9 @@ impl PacketNumberSpace {
 
     /// May return a packet that should be forgotten
     pub(super) fn sent(&mut self, number: u64, packet: SentPacket) -> Option<SentPacket> {
+        if let Some(codepoint) = packet.ecn {
+            self.ecn_sent += codepoint;
+        }
         // Retain state for at most this many non-ACK-eliciting packets sent after the most recently
         // sent ACK-eliciting packet. We're never guaranteed to receive an ACK for those, and we
         // can't judge them as lost without an ACK, so to limit memory in applications which receive
@@ -520,6 +534,8 @@ pub(super) struct SentPacket {
     pub(super) size: u16,
     /// Whether an acknowledgement is expected directly in response to this packet.
     pub(super) ack_eliciting: bool,
+    /// The ECN codepoint it was sent with.
+    pub(super) ecn: Option<EcnCodepoint>,
     /// The largest packet number acknowledged by this packet
     pub(super) largest_acked: FxHashMap<PathId, u64>,
     /// Data which needs to be retransmitted in case the packet is lost.
@@ -1414,6 +1430,35 @@ mod test {
     use crate::{ConnectionIdGenerator, RandomConnectionIdGenerator};
 
     use super::*;
+
+    /// ECN validation of RFC 9000 §13.4.2.1.
+    #[test]
+    fn ecn_counts_are_validated_by_the_codepoint_sent() {
+        let counts = |ect0, ect1, ce| frame::EcnCounts { ect0, ect1, ce };
+        let reported = |sent, acked, reported| {
+            let mut space = PacketNumberSpace::new_deterministic(Instant::now(), SpaceId::Data);
+            space.ecn_sent = sent;
+            space.detect_ecn(acked, reported)
+        };
+        let (of_ect0, of_ect1) = (counts(9, 0, 0), counts(0, 9, 0));
+        for (sent, is_marked, report) in [
+            (of_ect0, Ok(false), counts(9, 0, 0)),
+            (of_ect0, Ok(true), counts(5, 0, 4)),
+            (of_ect1, Ok(false), counts(0, 9, 0)),
+            (of_ect1, Ok(true), counts(0, 0, 9)),
+            (of_ect0, Err("ECN bleaching"), counts(8, 0, 0)),
+            (of_ect1, Err("ECN bleaching"), counts(0, 0, 8)),
+            (of_ect0, Err("ECN corruption"), counts(0, 9, 0)),
+            (of_ect1, Err("ECN corruption"), counts(9, 0, 0)),
+            (of_ect1, Err("ECN corruption"), counts(1, 5, 4)),
+        ] {
+            assert_eq!(reported(sent, sent, report), is_marked, "{sent:?} {report:?}");
+        }
+        // The codepoint changed on the way; an acknowledgement was lost.
+        let (sent, acked) = (counts(6, 6, 0), counts(2, 3, 0));
+        assert_eq!(reported(sent, acked, counts(5, 5, 2)), Ok(true));
+        assert_eq!(reported(sent, acked, counts(7, 5, 0)), Err("ECN corruption"));
+    }
 
     #[test]
     fn sanity() {

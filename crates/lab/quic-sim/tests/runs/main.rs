@@ -168,13 +168,23 @@ fn a_run_can_be_stopped() {
     assert_eq!(stopped.result.flows[0].bytes_delivered, 0);
 }
 
+/// ECT(1) is marked in DualPI2's queue of a millisecond, ECT(0) in the other.
 #[test]
-fn unsupported_runs_are_rejected() {
-    let spec = |flow| RunSpec::over(path(20, 40), vec![flow], 1, secs(1));
-    let l4s = FlowSpec { ecn: Ecn::Ect1, ..flow("bbr3", Workload::Transfer(1)) };
-    let run = uncork_quic_sim::run(&spec(l4s), &AtomicBool::new(false));
-    let error = run.expect_err("refused").to_string();
-    assert!(error.contains("flow 0 sends ECT(1)"), "{error}");
+fn a_flow_sends_its_codepoint_and_prague_keeps_an_l4s_queue_short() {
+    let mut path = path(40, 20);
+    path.link.queue = "dualpi2".parse().expect("a queue");
+    let queued = |cc, ecn| {
+        let flow = FlowSpec { ecn, ..flow(cc, Workload::Until(secs(10))) };
+        let spec = RunSpec::over(path.clone(), vec![flow], 1, secs(10));
+        let run = uncork_quic_sim::run(&spec, &AtomicBool::new(false)).expect("a run");
+        let flow = &run.result.flows[0];
+        let queue = flow.lab.as_ref().and_then(|lab| lab.queue_ms).expect("a distribution");
+        (flow.packets_marked, queue.p95, flow.bytes_delivered as f64 * 8.0 / 10.0 / 40e6)
+    };
+    let (marked, p95, share) = queued("prague", Ecn::Ect1);
+    assert!(marked > 100 && p95 < 1.5 && share > 0.85, "{marked} marks, {p95} ms, {share}");
+    let (_, classic, _) = queued("cubic", Ecn::Ect0);
+    assert!(classic > 2.0 * p95, "{classic} ms");
 }
 
 fn any_path() -> impl Strategy<Value = PathSpec> {

@@ -35,6 +35,8 @@ pub(crate) struct Spec {
     pub(crate) late: Arc<dyn Fn(u64) -> Duration>,
     /// Packets that find more bytes than this in the queue are marked.
     pub(crate) mark_above: u64,
+    /// What the path makes of the codepoint of the server's packets; `None`: it discards the packet.
+    pub(crate) remark: fn(Option<EcnCodepoint>) -> Option<Option<EcnCodepoint>>,
     /// The largest datagram that passes, which the stack must discover; `None`: both ends know it.
     pub(crate) mtu: Option<usize>,
     pub(crate) seed: u8,
@@ -57,6 +59,7 @@ impl Spec {
             is_lost: Arc::new(|_| false),
             late: Arc::new(|_| Duration::ZERO),
             mark_above: u64::MAX,
+            remark: Some,
             mtu: None,
             seed: 1,
         }
@@ -91,6 +94,8 @@ pub(crate) struct Pair {
     full_sized: u64,
     free_at: Instant,
     pub(crate) marked: u64,
+    /// Packets of the server by codepoint: Not-ECT, ECT(1), ECT(0).
+    pub(crate) sent: [u64; 3],
     pub(crate) dropped: u64,
     server_config: Arc<ServerConfig>,
     /// The congestion control of the server's connection.
@@ -176,6 +181,7 @@ impl Pair {
             full_sized: 0,
             free_at: epoch,
             marked: 0,
+            sent: [0; 3],
             dropped: 0,
             server_config,
             handle,
@@ -338,6 +344,9 @@ impl Pair {
         }
         let mut arrival = self.now + self.spec.rtt / 2;
         if from == SERVER_SIDE {
+            self.sent[ecn.map_or(0, |codepoint| codepoint as usize)] += 1;
+            let Some(remarked) = (self.spec.remark)(ecn) else { return };
+            ecn = remarked;
             let bytes = data.len() as u64 + 28;
             let waiting = self.free_at.saturating_duration_since(self.now);
             let queued = waiting.as_nanos() as u64 * self.spec.rate_mbit / 8_000;
