@@ -21,6 +21,7 @@ impl From<&TcpInfo> for TransportFigures {
             rtt: Some(info.rtt),
             min_rtt: info.min_rtt,
             delivery_rate: info.delivery_rate,
+            ecn: None,
         }
     }
 }

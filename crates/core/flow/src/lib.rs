@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod buckets;
+mod ecn;
 mod error;
 mod histogram;
 mod json;
@@ -25,6 +26,7 @@ pub use self::parquet::{
     read_flows, read_objects, read_series, write_flows, write_objects, write_series,
 };
 pub use buckets::{Buckets, RATE_EDGES, RATIO_EDGES, TIME_EDGES};
+pub use ecn::EcnUse;
 pub use error::FileError;
 pub use histogram::Distribution;
 pub use json::{read_json_lines, write_json_lines};

@@ -4,6 +4,7 @@ use proptest::prelude::{Strategy, any};
 use smol_str::SmolStr;
 use uncork_units::Rng;
 
+use crate::ecn::EcnUse;
 use crate::{Arm, Choice, FlowRecord, LabRecord, Playback, Quantiles, Scope, SeriesPoint, Service};
 
 /// A finished transfer of 10 MB with round numbers.
@@ -120,6 +121,7 @@ pub(crate) fn service(rng: &mut Rng) -> Service {
         broken_off: rng.next_u64(),
         min_rtt_ns: maybe(rng),
         delivery_rate_bps: maybe(rng),
+        ecn: maybe(rng).map(|_| EcnUse::L4s),
         rwnd_limited_ns: maybe(rng),
         sndbuf_limited_ns: maybe(rng),
         app_limited_ns: maybe(rng),

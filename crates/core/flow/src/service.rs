@@ -6,6 +6,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
 
+use crate::ecn::EcnUse;
+
 /// A response or a connection of a server. The client is recorded only as precisely as an analysis
 /// needs: no address and no path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,6 +53,9 @@ pub struct Service {
     pub min_rtt_ns: Option<u64>,
     /// The transport's latest sample of the delivery rate, not an average.
     pub delivery_rate_bps: Option<u64>,
+    /// How the connection used ECN at the end: only of QUIC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ecn: Option<EcnUse>,
     /// Part of `busy_ns` in which the client's receive window limited the sender.
     pub rwnd_limited_ns: Option<u64>,
     /// Part of `busy_ns` in which the send buffer was too small.
@@ -125,6 +130,7 @@ impl Service {
             broken_off: 0,
             min_rtt_ns: None,
             delivery_rate_bps: None,
+            ecn: None,
             rwnd_limited_ns: None,
             sndbuf_limited_ns: None,
             app_limited_ns: None,

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use uncork_units::{Rate, TimeDelta};
 
+use crate::ecn::EcnUse;
 use crate::histogram::Distribution;
 use crate::record::{FlowRecord, Quantiles};
 use crate::serialized::{maybe_bits_per_sec, maybe_nanos, nanos};
@@ -55,6 +56,9 @@ pub struct TransportFigures {
     #[cfg_attr(feature = "schemars", schemars(with = "Option<u64>"))]
     #[serde(rename = "delivery_rate_bps", with = "maybe_bits_per_sec")]
     pub delivery_rate: Option<Rate>,
+    /// How the connection uses ECN; null of kernel TCP, which does not report it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ecn: Option<EcnUse>,
 }
 
 impl TransportFigures {
@@ -98,6 +102,7 @@ impl TransportFigures {
         let service = record.service.map(|service| Service {
             min_rtt_ns: nanos(self.min_rtt),
             delivery_rate_bps: self.delivery_rate.map(Rate::bits_per_sec),
+            ecn: self.ecn,
             rwnd_limited_ns: nanos(self.rwnd_limited),
             sndbuf_limited_ns: nanos(self.sndbuf_limited),
             app_limited_ns: nanos(self.app_limited),

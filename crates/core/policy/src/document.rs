@@ -39,6 +39,8 @@ struct DecisionDocument<'a> {
     initial_rate: Option<String>,
     /// The pacing cap.
     pacing_cap_bps: Option<u64>,
+    /// How QUIC uses ECN: `none`, `classic` or `l4s`.
+    ecn: &'static str,
     /// The arm, if the rule has an experiment.
     arm: Option<Assignment<'a>>,
 }
@@ -98,6 +100,7 @@ fn decided<'a>(decision: &Decision<'a>) -> DecisionDocument<'a> {
         initial_window: settings.initial_window.map(|it| it.to_string()),
         initial_rate: settings.initial_rate.map(|it| it.to_string()),
         pacing_cap_bps: settings.pacing_cap.map(uncork_units::Rate::bits_per_sec),
+        ecn: settings.quic_ecn().name(),
         arm: decision.experiment,
     }
 }

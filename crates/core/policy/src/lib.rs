@@ -59,7 +59,7 @@ pub use release::Release;
 pub use settings::{InitialRate, MAX_WINDOW, MSS_BYTES, Settings};
 pub use signed::{SignatureError, Signed};
 pub use table::TableError;
-pub use uncork_cc::{InitialWindow, InitialWindowError};
+pub use uncork_cc::{EcnMode, InitialWindow, InitialWindowError};
 pub use uncork_config::ConfigError as PolicyError;
 pub use verdict::Verdict;
 pub use window::{TimeError, UnixTime};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use uncork_cc::{Algorithm, CcSpec, InitialWindow};
+use uncork_cc::{Algorithm, CcSpec, EcnMode, InitialWindow};
 use uncork_units::Rate;
 
 /// Initial windows in bytes become packets of this size over TCP: Ethernet's, without IP and TCP headers (RFC 9293 §3.7.1).
@@ -24,13 +24,27 @@ pub struct Settings {
     pub initial_rate: Option<InitialRate>,
     /// Maximum pacing rate (`SO_MAX_PACING_RATE` for TCP).
     pub pacing_cap: Option<Rate>,
+    /// How the connection uses ECN; `None`: as its controller does ([`EcnMode::of`]).
+    pub ecn: Option<EcnMode>,
+}
+
+impl Settings {
+    /// The kernel's name of the controller for TCP that sends ECT(1).
+    pub const L4S_TCP: &str = "uncork_prague";
+
+    /// How QUIC connections use ECN. L4S is for controllers that answer its marks; others keep their own mode.
+    pub fn quic_ecn(&self) -> EcnMode {
+        let algorithm = self.quic.algorithm();
+        self.ecn.filter(|mode| mode.suits(algorithm)).unwrap_or(EcnMode::of(algorithm))
+    }
 }
 
 /// CUBIC for QUIC; the system's defaults for everything else.
 impl Default for Settings {
     fn default() -> Self {
         let quic = CcSpec::new(Algorithm::Cubic);
-        Self { quic, tcp: None, initial_window: None, initial_rate: None, pacing_cap: None }
+        let (initial_window, initial_rate, pacing_cap, ecn) = (None, None, None, None);
+        Self { quic, tcp: None, initial_window, initial_rate, pacing_cap, ecn }
     }
 }
 
@@ -46,8 +60,11 @@ impl fmt::Display for Settings {
             Some(InitialRate::Paced(rate)) => write!(f, " at {rate}")?,
             None => {}
         }
-        match self.pacing_cap {
-            Some(cap) => write!(f, ", pacing cap {cap}"),
+        if let Some(cap) = self.pacing_cap {
+            write!(f, ", pacing cap {cap}")?;
+        }
+        match self.ecn {
+            Some(mode) => write!(f, ", ECN {mode}"),
             None => Ok(()),
         }
     }

@@ -5,6 +5,7 @@ use parquet::record::Field;
 use super::read::{Row, U32};
 use super::write::Cells::{MaybeCount, MaybeNumber, MaybeText};
 use super::write::{Column, column};
+use crate::ecn::EcnUse;
 use crate::error::FileError;
 use crate::record::FlowRecord;
 use crate::service::{Arm, Choice, Scope, Service};
@@ -48,12 +49,20 @@ pub(super) fn optional_columns<'a>(
     )];
     let region: Columns<'a, 1> =
         [column("region", MaybeText(|it| of(it, |it| it.region.as_deref())))];
+    let ecn: Columns<'a, 1> =
+        [column("service_ecn", MaybeText(|it| of(it, |it| it.ecn).map(EcnUse::name)))];
     let has_ports = has(|it| of(it, |it| it.client_port).is_some());
     let has_window = has(|it| of(it, |it| it.initial_window).is_some());
     let has_region = has(|it| it.service.as_ref().is_some_and(|it| it.region.is_some()));
+    let has_ecn = has(|it| of(it, |it| it.ecn).is_some());
     let ports = has_ports.then_some(ports).into_iter().flatten();
     let window = has_window.then_some(window).into_iter().flatten();
-    ports.chain(window).chain(has_region.then_some(region).into_iter().flatten()).collect()
+    let ecn = has_ecn.then_some(ecn).into_iter().flatten();
+    ports
+        .chain(window)
+        .chain(has_region.then_some(region).into_iter().flatten())
+        .chain(ecn)
+        .collect()
 }
 
 /// The columns of [`Choice`] and its [`Arm`].
@@ -108,10 +117,21 @@ pub(super) fn service(row: &mut Row) -> Result<Option<Service>, FileError> {
         broken_off: row.count_or_zero("service_broken_off")?,
         min_rtt_ns: row.count_if_any("service_min_rtt_ns")?,
         delivery_rate_bps: row.count_if_any("service_delivery_rate_bps")?,
+        ecn: ecn(row)?,
         rwnd_limited_ns: row.count_if_any("service_rwnd_limited_ns")?,
         sndbuf_limited_ns: row.count_if_any("service_sndbuf_limited_ns")?,
         app_limited_ns: row.count_if_any("service_app_limited_ns")?,
     }))
+}
+
+fn ecn(row: &mut Row) -> Result<Option<EcnUse>, FileError> {
+    let Some(name) = row.text_if_any("service_ecn")?.filter(|name| !name.is_empty()) else {
+        return Ok(None);
+    };
+    let unknown = || {
+        row.unexpected("service_ecn", "none, classic, l4s or failed", &Field::Str(name.to_string()))
+    };
+    EcnUse::named(&name).map(Some).ok_or_else(unknown)
 }
 
 /// `None` without a policy.

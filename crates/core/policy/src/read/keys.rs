@@ -84,6 +84,11 @@ pub(crate) const SETTINGS: &[Key] = &[
         r#"the rate at which the initial window leaves over TCP, until the first acknowledgement: `"20mbit"`, or `"burst"` for no pacing"#,
     ),
     Key::with_default("pacing_cap", "none", "maximum pacing rate of the connection"),
+    Key::with_default(
+        "ecn",
+        r#"`"l4s"` with `prague`, `"classic"` with other controllers"#,
+        r#"Explicit Congestion Notification of a QUIC connection: `"none"`, `"classic"` (ECT(0), a mark counts as a loss), or `"l4s"` (ECT(1), RFC 9331), which needs `prague`. Over TCP the controller decides: `uncork_prague` sends ECT(1), and `"l4s"` needs it"#,
+    ),
 ];
 
 /// Keys of an arm that are not settings.
@@ -94,7 +99,7 @@ pub(crate) const WEIGHT: &[Key] = &[Key::with_default(
 )];
 
 /// Keys of an arm.
-pub(crate) const ARM: &[Key] = &Key::join::<6>(WEIGHT, SETTINGS);
+pub(crate) const ARM: &[Key] = &Key::join::<7>(WEIGHT, SETTINGS);
 
 /// Keys of an experiment.
 pub(crate) const EXPERIMENT: &[Key] = &[

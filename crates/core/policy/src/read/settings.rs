@@ -1,6 +1,6 @@
 //! Parsing of settings.
 
-use uncork_cc::{Algorithm, CcSpec, InitialWindow};
+use uncork_cc::{Algorithm, CcSpec, EcnMode, InitialWindow};
 use uncork_config::{ConfigError, Node, Place, Result, Section};
 use uncork_units::Rate;
 
@@ -49,6 +49,7 @@ pub(crate) fn of(section: &Section<'_>, defaults: &Defaults) -> Result<Settings>
     let window = section.read("initial_window", |node| window(node, defaults.max_window))?;
     let rate = section.read("initial_rate", initial_rate)?;
     let cap = section.read("pacing_cap", cap)?;
+    let ecn = section.read("ecn", Node::parse::<EcnMode>)?;
     let window = window.or(otherwise.initial_window);
     let rate = rate.or(otherwise.initial_rate);
     if let (None, Some(_), Some(node)) = (window, rate, section.get("initial_rate")) {
@@ -56,13 +57,30 @@ pub(crate) fn of(section: &Section<'_>, defaults: &Defaults) -> Result<Settings>
         return Err(ConfigError::new(&node.place, message)
             .help("write initial_window, such as \"32p\", or remove it"));
     }
-    Ok(Settings {
+    let settings = Settings {
         quic: quic.unwrap_or(otherwise.quic),
         tcp: tcp.or_else(|| otherwise.tcp.clone()),
         initial_window: window,
         initial_rate: rate,
         pacing_cap: cap.or(otherwise.pacing_cap),
-    })
+        ecn: ecn.or(otherwise.ecn),
+    };
+    check_l4s(section, &settings)?;
+    Ok(settings)
+}
+
+/// Refuses L4S without a controller for it: one that answers each mark as a loss gets too little, one that answers none
+/// takes what others leave (RFC 9331 §4.3).
+fn check_l4s(section: &Section<'_>, settings: &Settings) -> Result<()> {
+    let has_controller = EcnMode::L4s.suits(settings.quic.algorithm())
+        || settings.tcp.as_deref() == Some(Settings::L4S_TCP);
+    if settings.ecn != Some(EcnMode::L4s) || has_controller {
+        return Ok(());
+    }
+    let place = section.value_place("ecn");
+    let message = "`ecn = \"l4s\"` without a controller that answers its marks";
+    let remedy = format!("write quic = \"prague\" or tcp = \"{}\", too", Settings::L4S_TCP);
+    Err(ConfigError::new(place, message).help(remedy))
 }
 
 fn controller(node: &Node) -> Result<CcSpec> {

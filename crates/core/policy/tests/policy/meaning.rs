@@ -1,6 +1,6 @@
 //! The semantics of rules.
 
-use uncork_policy::{By, Fact, Facts, InitialWindow, Policy, UnixTime, When};
+use uncork_policy::{By, EcnMode, Fact, Facts, InitialWindow, Policy, UnixTime, When};
 use uncork_testkit::assert_message;
 use uncork_units::ByteCount;
 
@@ -174,6 +174,21 @@ fn omitted_settings_come_from_the_default() {
     let settings = policy.decide(&request(&NO_HEADERS)).settings;
     assert_eq!(settings.initial_window, Some(InitialWindow::Bytes(ByteCount::new(32_768))));
     assert_message!("all", settings);
+}
+
+#[test]
+fn ecn_is_the_controllers_unless_chosen_and_l4s_needs_one_for_it() {
+    let quic_ecn = |text: &str| policy(text).decide(&Facts::default()).settings.quic_ecn();
+    for (text, expected) in [
+        ("[default]\nquic = \"cubic\"", EcnMode::Classic),
+        ("[default]\nquic = \"prague\"", EcnMode::L4s),
+        ("[default]\nquic = \"prague\"\necn = \"classic\"", EcnMode::Classic),
+        ("[default]\nquic = \"bbr3\"\necn = \"none\"", EcnMode::None),
+        // Over QUIC the controller cannot answer the marks of L4S.
+        ("[default]\ntcp = \"uncork_prague\"\necn = \"l4s\"", EcnMode::Classic),
+    ] {
+        assert_eq!(quic_ecn(text), expected, "{text}");
+    }
 }
 
 #[test]

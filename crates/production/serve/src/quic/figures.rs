@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use uncork_cc::EcnMode;
 use uncork_quic::Observation;
 use uncork_units::TimeDelta;
 
 use super::busy::BusyTimes;
 use crate::timing::Transport;
-use uncork_flow::TransportFigures;
+use uncork_flow::{EcnUse, TransportFigures};
 
 /// All counters of a connection that has sent `packets_sent` packets, for records and metrics.
 pub(super) fn figures(seen: &Observation, packets_sent: u64, busy: BusyTimes) -> TransportFigures {
@@ -28,6 +29,16 @@ pub(super) fn figures(seen: &Observation, packets_sent: u64, busy: BusyTimes) ->
         rtt: seen.rtt.map(|rtt| rtt.smoothed),
         min_rtt: seen.rtt.map(|rtt| rtt.min),
         delivery_rate: seen.delivery_rate,
+        ecn: Some(ecn_use(seen)),
+    }
+}
+
+fn ecn_use(seen: &Observation) -> EcnUse {
+    match seen.ecn {
+        _ if seen.has_ecn_failed => EcnUse::Failed,
+        EcnMode::None => EcnUse::None,
+        EcnMode::Classic => EcnUse::Classic,
+        EcnMode::L4s => EcnUse::L4s,
     }
 }
 

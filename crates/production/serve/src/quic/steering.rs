@@ -60,9 +60,9 @@ impl Steering {
 
 impl QuicSteeringState {
     fn sending(&self) -> uncork_quic::Choice {
-        let &Settings { quic: spec, initial_window, pacing_cap, .. } =
-            &self.choice.chosen().settings;
-        uncork_quic::Choice { spec, initial_window, pacing_cap }
+        let settings = &self.choice.chosen().settings;
+        let &Settings { quic: spec, initial_window, pacing_cap, .. } = settings;
+        uncork_quic::Choice { spec, initial_window, pacing_cap, ecn: settings.quic_ecn() }
     }
 
     /// Updates the settings in effect. Returns whether they changed.
