@@ -1,5 +1,5 @@
-/* Gives the listed open connections other settings, by their cookies. The program runs once for each TCP
- * socket of a network namespace when it is read.
+/* Gives the listed sockets other settings, by their cookies: open connections, and listening sockets another controller. The program
+ * runs once for each TCP socket of a network namespace when it is read.
  */
 
 #include "steer.h"
@@ -75,6 +75,11 @@ SECTION("iter/tcp") int move(struct bpf_iter__tcp *context)
 		return 0;
 	}
 	count(0);
+	if (target.decision.flags & LISTENER) {
+		if (!kept_of(cookie))
+			keep(cookie, &target.decision);
+		return 0;
+	}
 	/* The reader holds the socket's lock, so its end is reported before this, or after. */
 	kept = kept_of(cookie);
 	if (kept) {

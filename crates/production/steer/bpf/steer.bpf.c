@@ -22,6 +22,7 @@ enum {
 	OPENED = 4, /* BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB */
 	ACCEPTED = 5, /* BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB */
 	STATE = 10, /* BPF_SOCK_OPS_STATE_CB */
+	LISTENS = 11, /* BPF_SOCK_OPS_TCP_LISTEN_CB */
 	RTT = 12, /* BPF_SOCK_OPS_RTT_CB */
 	REPORT_STATES = 4, /* BPF_SOCK_OPS_STATE_CB_FLAG */
 	REPORT_RTT = 8, /* BPF_SOCK_OPS_RTT_CB_FLAG */
@@ -85,6 +86,8 @@ struct head {
 	s64 tai_offset; /* seconds that TAI is ahead of Unix time */
 	u32 roots[2]; /* the first entries of the table of networks: IPv4, IPv6 */
 	u32 has_ports, has_windows; /* whether a rule's listener is a port, and whether the time decides in a rule */
+	char listener[NAME]; /* the controller of listening sockets that have `inherited`; empty: they keep it */
+	char inherited[NAME]; /* the host's default */
 };
 
 /* Words of the table of networks, as many as a cache line has; or a list of segments. */
@@ -504,21 +507,6 @@ static always_inline void end_rate(struct bpf_sock_ops *ops, u32 cap)
 	bpf_setsockopt(ops, SOL_SOCKET, SO_MAX_PACING_RATE, &cap, sizeof(cap));
 }
 
-/* Whether there was a place. */
-static always_inline int keep(u64 cookie, const struct decision *decision)
-{
-	struct kept *kept;
-
-	for (u32 i = 0; i < TRIES; i++) {
-		kept = place(cookie, i);
-		if (kept && !kept->cookie && !__sync_val_compare_and_swap(&kept->cookie, 0, cookie)) {
-			kept->decision = *decision;
-			return 1;
-		}
-	}
-	return 0;
-}
-
 static always_inline void begin(struct bpf_sock_ops *ops, int is_opened)
 {
 	u32 zero = 0;
@@ -578,6 +566,27 @@ static always_inline void acknowledged(struct bpf_sock_ops *ops)
 	bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags & ~REPORT_RTT);
 }
 
+/* What a connection can negotiate depends on its listener's controller. A server that has set one itself keeps it. */
+static always_inline void listens(struct bpf_sock_ops *ops)
+{
+	struct decision decision = { .flags = LISTENER };
+	char has[NAME] = {}, gets[NAME];
+	const struct head *head;
+	u32 zero = 0;
+
+	head = lookup(&heads, &zero);
+	if (!head || !head->listener[0] || bpf_getsockopt(ops, IPPROTO_TCP, TCP_CONGESTION, has, NAME))
+		return;
+	for (u32 i = 0; i < NAME; i++)
+		if (has[i] != head->inherited[i])
+			return;
+	__builtin_memcpy(gets, head->listener, NAME);
+	if (keep(bpf_get_socket_cookie(ops), &decision)) {
+		bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags | REPORT_STATES);
+		bpf_setsockopt(ops, IPPROTO_TCP, TCP_CONGESTION, gets, NAME);
+	}
+}
+
 static always_inline void end(struct bpf_sock_ops *ops)
 {
 	struct end end = {};
@@ -594,6 +603,8 @@ static always_inline void end(struct bpf_sock_ops *ops)
 	end.decision = kept->decision;
 	/* After it was read: an exchange is a barrier. */
 	__sync_lock_test_and_set(&kept->cookie, 0);
+	if (end.decision.flags & LISTENER)
+		return;
 	bpf_getsockopt(ops, IPPROTO_TCP, TCP_CONGESTION, end.active, NAME);
 	/* Without a reader the ring is full. Readers look by themselves: waking them costs more. */
 	if (bpf_ringbuf_output(&ends, &end, sizeof(end), NO_WAKEUP)) {
@@ -611,6 +622,9 @@ SECTION("sockops") int steer(struct bpf_sock_ops *ops)
 		break;
 	case ACCEPTED:
 		begin(ops, 0);
+		break;
+	case LISTENS:
+		listens(ops);
 		break;
 	case RTT:
 		acknowledged(ops);

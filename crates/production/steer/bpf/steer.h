@@ -16,6 +16,8 @@ enum {
 #define MOVED 1
 /* Its initial rate lasts until the first acknowledgement. */
 #define RATED 2
+/* A listening socket that got the policy's controller of listeners. */
+#define LISTENER 4
 
 static void *(*lookup)(void *map, const void *key) = (void *)1;
 static u64 (*bpf_get_socket_cookie)(void *of) = (void *)46;
@@ -25,7 +27,7 @@ struct decision {
 	u64 policy;
 	u64 unit; /* the hash; 0 without an experiment */
 	u32 outcome;
-	u16 flags; /* MOVED, RATED */
+	u16 flags; /* MOVED, RATED, LISTENER */
 	u16 window; /* packets that it began with, as the kernel has them */
 };
 
@@ -69,6 +71,21 @@ static always_inline struct kept *kept_of(u64 cookie)
 		kept = place(cookie, i);
 		if (kept && kept->cookie == cookie)
 			return kept;
+	}
+	return 0;
+}
+
+/* Whether there was a place. */
+static always_inline int keep(u64 cookie, const struct decision *decision)
+{
+	struct kept *kept;
+
+	for (u32 i = 0; i < TRIES; i++) {
+		kept = place(cookie, i);
+		if (kept && !kept->cookie && !__sync_val_compare_and_swap(&kept->cookie, 0, cookie)) {
+			kept->decision = *decision;
+			return 1;
+		}
 	}
 	return 0;
 }

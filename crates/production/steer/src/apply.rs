@@ -12,6 +12,7 @@ use uncork_policy::{Flat, InitialRate, Origins, Outcome, Policy};
 use crate::description::Description;
 use crate::error::Error;
 use crate::layout::NAME;
+use crate::listeners::{self, ListenerChanges};
 use crate::pending::{PendingRecords, post};
 use crate::pins::{CgroupPins, Pins, remove_directory};
 use crate::tables::{self, Loaded, Shared};
@@ -45,6 +46,8 @@ pub struct Applied {
     pub exchanged: bool,
     /// The active policy.
     pub description: Description,
+    /// Listening sockets that the policy changed; the policy is active even if that failed.
+    pub listeners: Result<ListenerChanges, String>,
 }
 
 /// Activates a policy for all connections that sockets of the cgroup accept or open from now on. The last step replaces the
@@ -77,7 +80,9 @@ pub fn apply(pins: &Pins, request: &Request<'_>) -> Result<Applied, Error> {
         pins.tidy();
     }
     done?;
-    Ok(Applied { exchanged: active.is_some(), description })
+    let listeners = listeners::set(&own, cgroup, description.listener_controller());
+    let listeners = listeners.map_err(|error| error.to_string());
+    Ok(Applied { exchanged: active.is_some(), description, listeners })
 }
 
 fn exchange(

@@ -4,7 +4,7 @@ use std::hash::Hasher;
 
 use serde::{Deserialize, Serialize};
 use siphasher::sip::SipHasher24;
-use uncork_policy::{By, Flat, Policy, Release};
+use uncork_policy::{By, Flat, Policy, Release, Settings};
 use uncork_units::Rate;
 
 /// An active policy.
@@ -103,6 +103,12 @@ impl Description {
     pub(crate) fn key(&self) -> u64 {
         // Pins of a program that knew no keys have the fingerprint.
         number(if self.key.is_empty() { &self.fingerprint } else { &self.key })
+    }
+
+    /// The controller that listening sockets need; `None`: they may have any.
+    pub(crate) fn listener_controller(&self) -> Option<&'static str> {
+        let sends_ect1 = |decided: &Decided| decided.tcp.as_deref() == Some(Settings::L4S_TCP);
+        self.decided.iter().any(sends_ect1).then_some(Settings::L4S_TCP)
     }
 
     pub(crate) fn fingerprint(&self) -> u64 {

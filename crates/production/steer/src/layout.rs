@@ -16,6 +16,8 @@ const CANDIDATES: usize = 64;
 const LINE: usize = 16;
 /// The flag of a decision for a connection that was moved when it was open.
 const MOVED: u16 = 1;
+/// The flag of a listening socket that got the policy's controller of listeners.
+const LISTENER: u16 = 4;
 /// Turns the kernel's pacing on, and limits nothing: `PACED`.
 const PACED: u32 = u32::MAX - 1;
 
@@ -23,7 +25,7 @@ const PACED: u32 = u32::MAX - 1;
 pub(crate) const STEER: [Layout; 12] = [
     layout!(Decision = "decision": policy, unit, outcome, flags, window),
     layout!(ConnectionEntry = "kept": decision, cookie),
-    layout!(PolicyHead = "head": policy, opened, others, tai_offset, roots, has_ports, has_windows),
+    layout!(PolicyHead = "head": policy, opened, others, tai_offset, roots, has_ports, has_windows, listener, inherited),
     layout!(TableLine = "line": words),
     layout!(NetworkRow = "row": count, candidates),
     layout!(RowCandidate = "row.candidates": rule, outcome),
@@ -60,6 +62,11 @@ impl Decision {
     /// Whether the connection was moved here when it was open.
     pub(crate) const fn is_moved(&self) -> bool {
         self.flags & MOVED != 0
+    }
+
+    /// Whether it is a listening socket that got the policy's controller of listeners.
+    pub(crate) const fn is_listener(&self) -> bool {
+        self.flags & LISTENER != 0
     }
 }
 
@@ -141,6 +148,12 @@ impl MoveTarget {
         let decision = Decision { policy, unit, outcome: outcome as u32, flags: MOVED, window: 0 };
         Self { decision, controller: name(controller), cap, unused: 0 }
     }
+
+    /// A listening socket that gets another controller.
+    pub(crate) fn listener(controller: &str) -> Self {
+        let decision = Decision { flags: LISTENER, ..Decision::default() };
+        Self { decision, controller: name(Some(controller)), cap: 0, unused: 0 }
+    }
 }
 
 /// A controller's name as the kernel takes it; empty without one.
@@ -163,11 +176,15 @@ pub(crate) struct PolicyHead {
     roots: [u32; 2],
     has_ports: u32,
     has_windows: u32,
+    /// The controller of listening sockets that have `inherited`; empty: they keep it.
+    listener: [u8; NAME],
+    /// The host's default.
+    inherited: [u8; NAME],
 }
-const _: () = assert!(size_of::<PolicyHead>() == 48);
+const _: () = assert!(size_of::<PolicyHead>() == 80);
 
 impl PolicyHead {
-    pub(crate) fn new(flat: &Flat, policy: u64, tai_offset: i64) -> Self {
+    pub(crate) fn new(flat: &Flat, policy: u64, tai_offset: i64, inherited: &str) -> Self {
         Self {
             policy,
             opened: flat.listeners.opened,
@@ -176,6 +193,8 @@ impl PolicyHead {
             roots: flat.table.roots(),
             has_ports: (!flat.listeners.ports.is_empty()).into(),
             has_windows: flat.rules.iter().any(|rule| rule.window.is_some()).into(),
+            listener: name(flat.listener_controller()),
+            inherited: name(Some(inherited)),
         }
     }
 }
@@ -343,9 +362,9 @@ pub(crate) struct OutcomeEntry {
 }
 const _: () = assert!(size_of::<OutcomeEntry>() == 28);
 
-impl From<&Outcome> for OutcomeEntry {
-    /// The rates fit: that was checked.
-    fn from(outcome: &Outcome) -> Self {
+impl OutcomeEntry {
+    /// A connection without a controller of its own gets `otherwise`; `None` leaves its listener's. The rates fit: that was checked.
+    pub(crate) fn new(outcome: &Outcome, otherwise: Option<&str>) -> Self {
         let bytes_per_sec = |rate: Rate| u32::try_from(rate.bytes_per_sec()).unwrap_or(0);
         let cap = outcome.pacing_cap.map_or(0, bytes_per_sec);
         let initial_rate = match (outcome.initial_window, outcome.initial_rate) {
@@ -354,7 +373,7 @@ impl From<&Outcome> for OutcomeEntry {
             (Some(_), None) => PACED,
         };
         Self {
-            controller: name(outcome.tcp.as_deref()),
+            controller: name(outcome.tcp.as_deref().or(otherwise)),
             pacing_cap: cap,
             initial_window: outcome.initial_window.map_or(0, |window| window.packets(MSS_BYTES)),
             // A cap paces, too.
@@ -414,7 +433,7 @@ mod tests {
             (Some("1200B"), Some(InitialRate::Burst), None, (1, 0)),
             (Some("14600B"), Some(InitialRate::Burst), None, (10, 0)),
         ] {
-            let entry = OutcomeEntry::from(&outcome(window, rate, cap));
+            let entry = OutcomeEntry::new(&outcome(window, rate, cap), None);
             let asked = format!("{window:?} {rate:?} {cap:?}");
             assert_eq!((entry.initial_window, entry.initial_rate), expected, "{asked}");
         }

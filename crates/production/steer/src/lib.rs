@@ -13,6 +13,7 @@ mod description;
 mod document;
 mod error;
 mod layout;
+mod listeners;
 mod lock;
 mod lookup;
 mod moves;
@@ -33,6 +34,7 @@ pub use document::{
     CgroupDocument, DecidedDocument, ExplanationDocument, MoveDocument, StatusDocument,
 };
 pub use error::Error;
+pub use listeners::ListenerChanges;
 pub use lookup::Lookup;
 pub use moves::{MoveRequest, Moves};
 pub use networks::{Networks, NetworksError};

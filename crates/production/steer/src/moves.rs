@@ -129,7 +129,7 @@ fn listed<S: Serializer>(
 }
 
 /// Adds the numbers of the cgroups below: the policy holds for them, too.
-fn add_children(path: &Path, cgroups: &mut HashSet<u64>) {
+pub(crate) fn add_children(path: &Path, cgroups: &mut HashSet<u64>) {
     for child in fs::read_dir(path).into_iter().flatten().flatten() {
         if let Ok(about) = child.metadata()
             && about.is_dir()
@@ -220,8 +220,12 @@ fn cap(decided: &Decided, before: Option<&Decided>) -> u32 {
     }
 }
 
-/// Moves connections: how many were moved, and how many the kernel refused.
-fn carry_out(cookies: &[u64], targets: &[MoveTarget], sockets: Map) -> Result<[u64; 2], Error> {
+/// Changes sockets: how many were changed, and how many the kernel refused.
+pub(crate) fn carry_out(
+    cookies: &[u64],
+    targets: &[MoveTarget],
+    sockets: Map,
+) -> Result<[u64; 2], Error> {
     if targets.is_empty() {
         return Ok([0; 2]);
     }

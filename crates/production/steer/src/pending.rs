@@ -12,7 +12,9 @@ use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use uncork_kernel::{CgroupLink, Program};
 
+use crate::description::Description;
 use crate::error::Error;
+use crate::listeners;
 use crate::pins::{CgroupPins, Pins};
 use crate::steered::Steered;
 
@@ -178,12 +180,18 @@ fn roll_back(pins: &Pins, own: &CgroupPins) -> Result<(), Error> {
     let link = CgroupLink::open(&own.link())?;
     if let (Some(program), Some(link)) = (program, link) {
         link.exchange(&program).map_err(Error::step("roll back the policy"))?;
+        let former: Option<Description> = match before {
+            Some(id) => own.read_blob(&own.policy(id).join("description"))?,
+            None => None,
+        };
+        // Still pending: what fails is tried again.
+        if let Some(former) = former {
+            listeners::set(own, Path::new(&former.cgroup), former.listener_controller())?;
+        }
         own.remove_policies_but(&[before])?;
         return own.clear_pending();
     }
-    own.remove()?;
-    pins.tidy();
-    Ok(())
+    Steered::new(pins.clone(), own.clone()).remove().map(drop)
 }
 
 impl Steered {

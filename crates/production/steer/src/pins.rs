@@ -24,6 +24,7 @@ use uncork_kernel::{CgroupLink, Map, has_pin_directory, make_pin_directory};
 use crate::error::Error;
 use crate::lock::lock;
 use crate::pending::{PendingRecords, WatchdogProcess};
+use crate::sockets::SteeredSockets;
 
 const STEER: &str = "steer";
 const NAMES: &str = "names-";
@@ -106,6 +107,11 @@ impl CgroupPins {
 
     pub(crate) fn sockets(&self) -> PathBuf {
         self.0.join("sockets")
+    }
+
+    /// The decisions for open connections, if they are pinned.
+    pub(crate) fn steered_sockets(&self) -> Result<Option<SteeredSockets>, Error> {
+        Ok(Map::open(&self.sockets())?.map(SteeredSockets))
     }
 
     pub(crate) fn ends(&self) -> PathBuf {
@@ -226,13 +232,19 @@ impl CgroupPins {
         Ok(())
     }
 
-    /// Removes everything, the link first: from then on no policy is active.
-    pub(crate) fn remove(&self) -> Result<(), Error> {
+    /// From now on no policy is active.
+    pub(crate) fn detach(&self) -> Result<(), Error> {
         if let Some(link) = CgroupLink::open(&self.link())? {
             // The link of a removed cgroup is detached already.
             let _ = link.detach();
             remove_file(&self.link())?;
         }
+        Ok(())
+    }
+
+    /// Removes everything, the link first.
+    pub(crate) fn remove(&self) -> Result<(), Error> {
+        self.detach()?;
         self.remove_policies_but(&[])?;
         remove_directory(&self.0)
     }

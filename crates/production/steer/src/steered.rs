@@ -14,6 +14,7 @@ use crate::description::Description;
 use crate::document::ExplanationDocument;
 use crate::error::Error;
 use crate::layout::OutcomeCounts;
+use crate::listeners;
 use crate::lock::lock;
 use crate::pending::PendingStatus;
 use crate::pins::{CgroupPins, Pins};
@@ -64,6 +65,10 @@ impl Status {
 }
 
 impl Steered {
+    pub(crate) fn new(pins: Pins, own: CgroupPins) -> Self {
+        Self { pins, own }
+    }
+
     /// All cgroups that have pins.
     ///
     /// # Errors
@@ -71,7 +76,7 @@ impl Steered {
     /// If the pins cannot be read.
     pub fn all(pins: &Pins) -> Result<Vec<Self>, Error> {
         let all = pins.all()?.into_iter();
-        Ok(all.map(|own| Self { pins: pins.clone(), own }).collect())
+        Ok(all.map(|own| Self::new(pins.clone(), own)).collect())
     }
 
     /// That of a directory.
@@ -172,8 +177,7 @@ impl Steered {
 
     /// The decisions for open connections.
     pub(crate) fn sockets(&self) -> Result<SteeredSockets, Error> {
-        let map = Map::open(&self.own.sockets())?;
-        map.map(SteeredSockets).ok_or_else(|| self.damaged("no connections"))
+        self.own.steered_sockets()?.ok_or_else(|| self.damaged("no connections"))
     }
 
     /// Held while this process is the only reader of the ring.
@@ -239,17 +243,26 @@ impl Steered {
         Ok(ExplanationDocument::new(question, &answer, decided))
     }
 
-    /// Removes the policy and all pins. Open connections keep their settings. Returns the
-    /// policy that was active.
+    /// Removes the policy and all pins. Open connections keep their settings; listening sockets have the controller again that
+    /// they had before. Returns the policy that was active.
     ///
     /// # Errors
     ///
     /// If a pin cannot be removed. The policy is removed nevertheless, unless the pin is the link's.
     pub fn revert(&self) -> Result<Option<Description>, Error> {
         let _lock = self.pins.lock()?;
+        self.remove()
+    }
+
+    /// The same, for who has the lock.
+    pub(crate) fn remove(&self) -> Result<Option<Description>, Error> {
         let description = self.status().ok().flatten().map(|status| status.description);
+        self.own.detach()?;
+        let cgroup = description.as_ref().map(|description| Path::new(&description.cgroup));
+        let released = cgroup.map(|cgroup| listeners::set(&self.own, cgroup, None)).transpose();
         self.own.remove()?;
         self.pins.tidy();
+        released?;
         Ok(description)
     }
 }

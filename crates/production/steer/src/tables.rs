@@ -2,7 +2,7 @@
 
 use std::io;
 
-use uncork_kernel::{Map, Maps, Object, Program, ProgramKind, tai_offset};
+use uncork_kernel::{Map, Maps, Object, Program, ProgramKind, default, tai_offset};
 use uncork_policy::{Flat, Origins, Policy};
 use zerocopy::{Immutable, IntoBytes};
 
@@ -119,7 +119,10 @@ impl Loaded {
         shared: Shared,
     ) -> Result<(Self, Shared), Error> {
         let mut filled = PolicyMaps { object: &object, maps: Maps::new() };
-        filled.array("heads", [PolicyHead::new(flat, policy, tai_offset())])?;
+        let inherited = default();
+        filled.array("heads", [PolicyHead::new(flat, policy, tai_offset(), &inherited)])?;
+        // A listener with another controller would pass that on.
+        let otherwise = flat.listener_controller().map(|_| inherited.as_str());
         filled.array("lines", TableLine::all(flat.table.words()))?;
         let (ports, masks): (Vec<u32>, Vec<u64>) =
             flat.listeners.ports.iter().map(|(port, mask)| (u32::from(*port), *mask)).unzip();
@@ -127,7 +130,8 @@ impl Loaded {
         filled.array("rows", flat.rows.iter().map(NetworkRow::from))?;
         filled.array("rules", flat.rules.iter().map(RuleEntry::from))?;
         filled.array("experiments", flat.experiments.iter().map(ExperimentEntry::from))?;
-        filled.array("outcomes", flat.outcomes.iter().map(OutcomeEntry::from))?;
+        filled
+            .array("outcomes", flat.outcomes.iter().map(|it| OutcomeEntry::new(it, otherwise)))?;
         let mut maps = filled.maps;
         let outcomes = flat.outcomes.len() as u32;
         maps.insert("counters".to_owned(), object.create_map("counters", Some(outcomes))?);

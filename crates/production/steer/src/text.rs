@@ -7,17 +7,41 @@ use uncork_terminal::{Column, Style, Table};
 use crate::apply::Applied;
 use crate::description::Decided;
 use crate::document::{CgroupDocument, DecidedDocument, ExplanationDocument, StatusDocument};
+use crate::listeners::ListenerChanges;
 use crate::moves::Moves;
 use crate::recorder::Summary;
 
 impl Applied {
-    /// What is active now, in a line.
+    /// What is active now, in a line, and a line for listening sockets where they matter.
     pub fn text(&self) -> String {
         let what = if self.exchanged { "replaces the policy before" } else { "is active" };
         let (policy, cgroup) = (&self.description.policy, &self.description.cgroup);
         let networks = self.description.networks;
         let plural = if networks == 1 { "" } else { "s" };
-        format!("{policy} {what} for new connections of {cgroup}: {networks} network{plural}\n")
+        let listeners = self.listeners();
+        format!(
+            "{policy} {what} for new connections of {cgroup}: {networks} network{plural}\n{listeners}"
+        )
+    }
+
+    fn listeners(&self) -> String {
+        let Some(controller) = self.description.listener_controller() else { return String::new() };
+        let sockets = |count: u64| if count == 1 { "socket" } else { "sockets" };
+        match &self.listeners {
+            Err(error) => format!(
+                "warning: listening sockets were not given {controller}, so connections do not negotiate AccECN: {error}; \
+                 restart the server\n"
+            ),
+            Ok(ListenerChanges { changed, own: 0 }) => format!(
+                "{changed} listening {} got {controller}: their connections can negotiate AccECN\n",
+                sockets(*changed)
+            ),
+            Ok(ListenerChanges { own, .. }) => format!(
+                "warning: {own} listening {} with a controller that the server has set: their connections do not negotiate \
+                 AccECN; set {controller} in the server, or none\n",
+                sockets(*own)
+            ),
+        }
     }
 }
 

@@ -1746,3 +1746,51 @@ cat status.json
     assert_describes("status-1", [&document]);
     assert_eq!(document["recorders"].as_array().map(Vec::len), Some(1), "{document}");
 }
+
+/// AccECN is negotiated by the listener's controller, before the policy knows the client.
+#[test]
+fn apply_policy_with_prague_listeners_get_it_and_revert_returns_the_default() {
+    let script = r#"
+        printf '[[rule]]\nclient = "10.1.1.0/24"\nuse = { tcp = "uncork_prague", ecn = "l4s" }\n' > l4s.toml
+        printf '[default]\ntcp = "cubic"\n' > other.toml
+        apply() { steer apply "$@" --cgroup "$CGROUP" 2>&1 | sed "s|$CGROUP|CGROUP|"; }
+        listener() { ss -Hltni "sport = ${1-8080}" | grep -o 'cubic\|reno\|uncork_prague'; }
+        restart() { kill $server; wait $server || true; serve; }
+        uncork kernel load uncork_prague
+        serve
+        apply l4s.toml
+        listener
+        ask 10.1.1.7
+        ask 10.1.2.7
+        restart
+        listener
+        apply other.toml
+        listener
+        apply l4s.toml
+        steer revert > /dev/null
+        listener
+        ask 10.1.1.7
+        apply l4s.toml --ttl 2s > /dev/null
+        listener
+        for i in $(seq 200); do [ "$(pins)" = 0 ] && break; sleep 0.05; done
+        listener
+        # A server that sets its own.
+        sed 's/^while/server.listen(0); server.setsockopt(6, 13, b"cubic"); server.listen(9)\nwhile/' -i server.py
+        restart
+        apply l4s.toml
+        listener
+        steer revert > /dev/null
+        uncork kernel unload"#;
+    let Some(seen) = succeed(script) else { return };
+    let active = "l4s.toml is active for new connections of CGROUP: 1 network\n";
+    let again = "l4s.toml replaces the policy before for new connections of CGROUP: 1 network\n";
+    let one = "1 listening socket got uncork_prague: their connections can negotiate AccECN\n";
+    let expected = format!(
+        "uncork_prague is loaded\n{active}{one}uncork_prague\nuncork_prague -\nreno -\nuncork_prague\n\
+         other.toml replaces the policy before for new connections of CGROUP: 0 networks\nreno\n\
+         {again}{one}reno\nreno -\nuncork_prague\nreno\n\
+         {active}warning: 1 listening socket with a controller that the server has set: their connections do not negotiate \
+         AccECN; set uncork_prague in the server, or none\ncubic\nuncork_prague is unloaded\n"
+    );
+    assert_eq!(seen, expected);
+}
