@@ -23,7 +23,7 @@ pub const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; cha
 
 type Counted = (&'static str, &'static str, Option<Unit>, fn(&Sums) -> u64);
 
-const COUNTERS: [Counted; 7] = [
+const COUNTERS: [Counted; 8] = [
     ("ended_connections", "Ended connections", None, |it| it.ended),
     ("acknowledged", "Payload acknowledged", Some(Unit::Bytes), |it| it.figures.bytes_acked),
     ("sent", "Payload sent, retransmissions included", Some(Unit::Bytes), |it| {
@@ -36,6 +36,7 @@ const COUNTERS: [Counted; 7] = [
         it.figures.packets_sent
     }),
     ("lost_packets", "Packets retransmitted", None, |it| it.figures.packets_lost),
+    ("marked_packets", "Packets that arrived with CE (ECN)", None, |it| it.figures.packets_marked),
     ("timeouts", "Retransmission timeouts", None, |it| it.figures.timeouts),
 ];
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::common::{Client, Scratch, Served, connections, content, records};
 use crate::talker::{Http3Client, body, get, request, run, secured};
 use serde_json::Value;
-use uncork_flow::{FlowRecord, Service};
+use uncork_flow::{EcnUse, FlowRecord, Service};
 use uncork_serve::{AdminAddress, AdminSpec, RecordsSpec, Server, ServerSpec};
 use uncork_testkit::{pause_async, wait_for_async, wait_until_async};
 
@@ -268,6 +268,31 @@ fn an_open_connection_counts_for_its_arm() {
     let arm = all[0].choice.as_ref().and_then(|choice| choice.arm.as_ref()).expect("an arm");
     assert_eq!((arm.experiment.as_str(), arm.arm.as_str()), ("may", "all"));
     assert_eq!(all[0].group, "may/all");
+}
+
+/// Loopback marks nothing: what counts is the codepoint that arrives, and that its counts are believed.
+#[test]
+fn ecn_of_the_policy_is_sent_and_recorded() {
+    for (settings, expected) in [
+        ("quic = \"prague\"", EcnUse::L4s),
+        ("quic = \"prague\"\necn = \"classic\"", EcnUse::Classic),
+        ("quic = \"bbr3\"\necn = \"none\"", EcnUse::None),
+        ("quic = \"cubic\"", EcnUse::Classic),
+    ] {
+        let (scratch, mut spec) = site();
+        scratch.write("policy.toml", format!("[default]\n{settings}\n"));
+        spec.policy = Some(scratch.path("policy.toml"));
+        let served = Served::new(&spec);
+        let http3_client = Http3Client::new(&scratch, &served);
+        run(async {
+            let connection = http3_client.connect().await;
+            get(&connection, "/file.bin", &[]).await.expect("a response");
+        });
+        served.stop();
+        let all = connections(&scratch.path("records.jsonl"));
+        let service = all[0].service.as_ref().expect("a server's record");
+        assert_eq!(service.ecn, Some(expected), "{settings}");
+    }
 }
 
 /// The numbers of the 1-RTT packets that were sent, and that were acknowledged.

@@ -22,7 +22,7 @@ pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0
 type Counted = (&'static str, &'static str, Option<Unit>, fn(&Series) -> u64);
 type BucketMetric = (&'static str, &'static str, Option<Unit>, fn(&Series) -> &SharedBuckets);
 
-const COUNTERS: [Counted; 8] = [
+const COUNTERS: [Counted; 10] = [
     ("connections", "Ended connections", None, |it| read(&it.connections)),
     ("broken_off_responses", "Aborted responses", None, |it| read(&it.broken_off)),
     (
@@ -41,6 +41,13 @@ const COUNTERS: [Counted; 8] = [
         read(&it.packets_sent)
     }),
     ("lost_packets", "Packets declared lost", None, |it| read(&it.packets_lost)),
+    ("marked_packets", "Packets that arrived with CE (ECN)", None, |it| read(&it.packets_marked)),
+    (
+        "ecn_failed_connections",
+        "Ended QUIC connections with missing or wrong ECN counts (RFC 9000 §13.4.2)",
+        None,
+        |it| read(&it.ecn_failures),
+    ),
     ("timeouts", "Retransmission timeouts", None, |it| read(&it.timeouts)),
 ];
 

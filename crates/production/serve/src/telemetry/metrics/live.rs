@@ -57,6 +57,7 @@ impl Live {
         add(&series.bytes_retransmitted, more(|it| it.bytes_retransmitted));
         add(&series.packets_sent, more(|it| it.packets_sent));
         add(&series.packets_lost, more(|it| it.packets_lost));
+        add(&series.packets_marked, more(|it| it.packets_marked));
         add(&series.timeouts, more(|it| it.timeouts));
         state.counted = *figures;
     }

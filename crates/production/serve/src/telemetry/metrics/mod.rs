@@ -74,7 +74,7 @@ impl Metrics {
         let Some(service) = &record.service else { return };
         let series = self.series_of_record(record, service);
         match service.scope {
-            Scope::Connection => series.count_connection(),
+            Scope::Connection => series.count_connection(service),
             Scope::Response => {
                 series.count_response(record, service);
                 let mut recent = locked(&self.recent);

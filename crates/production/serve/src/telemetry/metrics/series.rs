@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-use uncork_flow::{FlowRecord, RATE_EDGES, RATIO_EDGES, Service, TIME_EDGES};
+use uncork_flow::{EcnUse, FlowRecord, RATE_EDGES, RATIO_EDGES, Service, TIME_EDGES};
 
 use super::buckets::SharedBuckets;
 
@@ -26,6 +26,8 @@ pub(super) struct Series {
     pub(super) bytes_retransmitted: AtomicU64,
     pub(super) packets_sent: AtomicU64,
     pub(super) packets_lost: AtomicU64,
+    pub(super) packets_marked: AtomicU64,
+    pub(super) ecn_failures: AtomicU64,
     pub(super) timeouts: AtomicU64,
     pub(super) goodput: SharedBuckets,
     pub(super) first_byte: SharedBuckets,
@@ -45,6 +47,8 @@ impl Default for Series {
             bytes_retransmitted: AtomicU64::default(),
             packets_sent: AtomicU64::default(),
             packets_lost: AtomicU64::default(),
+            packets_marked: AtomicU64::default(),
+            ecn_failures: AtomicU64::default(),
             timeouts: AtomicU64::default(),
             goodput: SharedBuckets::new(RATE_EDGES),
             first_byte: SharedBuckets::new(TIME_EDGES),
@@ -55,8 +59,9 @@ impl Default for Series {
 }
 
 impl Series {
-    pub(super) fn count_connection(&self) {
+    pub(super) fn count_connection(&self, service: &Service) {
         add(&self.connections, 1);
+        add(&self.ecn_failures, (service.ecn == Some(EcnUse::Failed)).into());
     }
 
     pub(super) fn count_response(&self, record: &FlowRecord, service: &Service) {

@@ -149,6 +149,7 @@ fn an_open_connection_counts_for_its_current_labels() {
     let figures = |bytes_acked| TransportFigures {
         bytes_acked,
         packets_lost: 3,
+        packets_marked: 2,
         ..TransportFigures::default()
     };
     live.moved(&figures(1000));
@@ -159,6 +160,7 @@ fn an_open_connection_counts_for_its_current_labels() {
     let text = metrics.exposition().expect("text");
     assert_eq!(value(&text, &format!("uncork_serve_acknowledged_bytes_total{H2}")), Some(1500.0));
     assert_eq!(value(&text, &format!("uncork_serve_lost_packets_total{H2}")), Some(3.0));
+    assert_eq!(value(&text, &format!("uncork_serve_marked_packets_total{H2}")), Some(2.0));
     assert_eq!(value(&text, &format!("uncork_serve_rtt_ratio_sum{H2}")), Some(1.5));
     assert_eq!(value(&text, &format!("uncork_serve_rtt_ratio_count{H2}")), Some(1.0));
     let assigned = r#"uncork_serve_assignments_total{experiment="may",arm="b"}"#;
