@@ -88,3 +88,44 @@ fn socket_that_gets_another_controller_sends_no_ect1() {
     assert!(share < 0.75, "{share}");
     assert!(count(&served, Ecn::Ect0) > 0);
 }
+
+/// Prints the table of `docs/evidence/kernel.md`: one download of 40 MB over 40 Mbit/s and 20 ms.
+#[test]
+#[ignore = "a table"]
+fn table_of_queueing_delays() {
+    println!(
+        "| controller | queue | Mbit/s | queueing delay p50, ms | p99, ms | marked | dropped |"
+    );
+    println!("|---|---|--:|--:|--:|--:|--:|");
+    for (algorithm, queue, buffer, ecn) in [
+        (Algorithm::Prague, "dualpi2", "10bdp", EcnMode::Accurate),
+        (Algorithm::Cubic, "dualpi2", "10bdp", EcnMode::Classic),
+        (Algorithm::Cubic, "dualpi2", "10bdp", EcnMode::None),
+        (Algorithm::Bbr3, "dualpi2", "10bdp", EcnMode::None),
+        (Algorithm::Cubic, "fq_codel:ecn", "10bdp", EcnMode::Classic),
+        (Algorithm::Prague, "droptail", "2bdp", EcnMode::Accurate),
+        (Algorithm::Cubic, "droptail", "2bdp", EcnMode::None),
+        (Algorithm::Bbr3, "droptail", "2bdp", EcnMode::None),
+    ] {
+        let _alone = alone(algorithm);
+        let Some(loaded) = loaded(Loaded::new, algorithm) else { return };
+        let _registered = loaded.register().expect("it is free");
+        let download = Downloads::new(40, "0%", 1, 40_000_000);
+        let Some(served) = (Downloads { rtt_ms: 20, queue, buffer, ecn, ..download }).run(&loaded)
+        else {
+            return;
+        };
+        let mut delays = served.queueing.clone();
+        delays.sort_unstable();
+        let at = |part: usize| delays[(delays.len() - 1) * part / 100].as_millis_f64();
+        let marked = served.fields.iter().filter(|(_, end)| *end == Ecn::Ce).count();
+        let rate = 40_000_000.0 * 8.0 / served.took.as_secs_f64() / 1e6;
+        println!(
+            "| {} | {queue} | {rate:.1} | {:.2} | {:.2} | {marked} | {} |",
+            algorithm.name(),
+            at(50),
+            at(99),
+            served.dropped
+        );
+    }
+}

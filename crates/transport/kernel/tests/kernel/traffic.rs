@@ -16,7 +16,7 @@ use uncork_emu::{Direction, EmuError, Emulation, EmulationSpec, Fate, Namespace,
 use uncork_kernel::{Algorithm, Loaded};
 use uncork_path::{Buffer, Ecn, JitterDistribution, JitterSpec, LossSpec, PathSpec, QueueSpec};
 use uncork_testkit::{Capability, not_run, pause, wait_until};
-use uncork_units::{Rate, TimeDelta};
+use uncork_units::{Rate, Time, TimeDelta};
 
 const LIMIT: Duration = Duration::from_mins(1);
 /// Bytes that are written or read at a time.
@@ -68,6 +68,10 @@ pub(crate) struct Served {
     pub(crate) dropped: u64,
     /// Packets with data in their order: their ECN fields when they left the server, and at their end.
     pub(crate) fields: Vec<(Ecn, Ecn)>,
+    /// How long the path took for each packet with data that arrived, longer than for the fastest; in their order.
+    pub(crate) queueing: Vec<TimeDelta>,
+    /// From the first packet with data to the last arrival.
+    pub(crate) took: TimeDelta,
 }
 
 impl Served {
@@ -153,7 +157,8 @@ impl Downloads {
         let dropped = packets.iter().filter(|packet| is_dropped_data(packet)).count() as u64;
         let data = packets.iter().filter(|packet| is_data(packet));
         let fields = data.filter_map(|packet| Some((packet.arrival.ecn, packet.end?.1))).collect();
-        Some(Served { infos, counters, dropped, fields })
+        let (queueing, took) = delays(&packets);
+        Some(Served { infos, counters, dropped, fields, queueing, took })
     }
 
     fn serve_all(
@@ -258,6 +263,20 @@ fn counters() -> HashMap<String, u64> {
         .chunks_exact(2)
         .flat_map(|pair| pair[0].split_whitespace().zip(pair[1].split_whitespace()));
     pairs.filter_map(|(name, value)| Some((name.to_owned(), value.parse().ok()?))).collect()
+}
+
+/// The queueing delays of packets with data, and how long all took.
+fn delays(packets: &[PacketRecord]) -> (Vec<TimeDelta>, TimeDelta) {
+    let arrived = packets.iter().filter(|packet| is_data(packet)).filter_map(|packet| {
+        let (Fate::Arrives(at), _) = packet.end? else { return None };
+        Some((packet.came, at))
+    });
+    let arrived: Vec<_> = arrived.collect();
+    let all = arrived.iter().map(|(came, at)| at.since(*came));
+    let base = all.clone().min().unwrap_or_default();
+    let first = arrived.first().map_or(Time::ZERO, |(came, _)| *came);
+    let last = arrived.iter().map(|(_, at)| *at).max().unwrap_or(first);
+    (all.map(|delay| delay - base).collect(), last.since(first))
 }
 
 fn is_data(packet: &PacketRecord) -> bool {
