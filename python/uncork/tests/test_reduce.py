@@ -44,6 +44,7 @@ def slow_values(record: Record) -> dict[str, float | tuple[int, int]]:
     values["first_byte"] = record["first_byte_ns"] / 1e9
     if record["rtt_min_ms"] is not None:
         values["rtt_inflation"] = record["rtt_p50_ms"] / record["rtt_min_ms"]
+        values["queue_delay"] = max((record["rtt_p50_ms"] - record["rtt_min_ms"]) / 1e3, 1e-5)
     values["retransmitted"] = (record["bytes_retransmitted"], record["bytes_sent"])
     values["aborted"] = (record["service_broken_off"], record["service_responses"])
     return values
@@ -218,6 +219,7 @@ def test_impossible_values_are_left_out_and_counted() -> None:
     assert share.denominator.sum() == sent.sum() + 1
     assert reduced.rejected == {
         "rtt_inflation: a value that cannot be": 3,
+        "queue_delay: a value that cannot be": 3,
         "retransmitted: a value that cannot be": 1,
     }
 

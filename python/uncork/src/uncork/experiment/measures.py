@@ -14,6 +14,7 @@ TITLES = {
     "first_byte": "first byte",
     "retransmitted": "retransmitted",
     "rtt_inflation": "RTT over min RTT",
+    "queue_delay": "queueing delay",
     "aborted": "aborted",
     "playback_latency": "playback latency",
     "stutters": "stutters per song",
@@ -30,6 +31,7 @@ STATISTICS: dict[str, tuple[str, ...]] = {
     "completion": ("p50", "p90", "p99"),
     "first_byte": ("p50", "p90", "p99"),
     "rtt_inflation": ("p50", "p90"),
+    "queue_delay": ("p50", "p99"),
     "playback_latency": ("p50", "p90", "p99"),
     "bandwidth": ("p50", "p10", "p01"),
 }

@@ -122,6 +122,13 @@ def _rtt_inflation(t: Columns) -> ir.Value:
     return t["rtt_p50_ms"] / t["rtt_min_ms"].nullif(0.0)
 
 
+def _queue_delay(t: Columns) -> ir.Value:
+    """In seconds. An empty queue counts as the lower bound."""
+    delay = (t["rtt_p50_ms"] - t["rtt_min_ms"]).cast("float64") / 1e3
+    least = ibis.literal(_DELAYS[0], "float64")
+    return ibis.cases((delay.between(0.0, least), least), else_=delay)
+
+
 def _micros(nanoseconds: ir.Value) -> ir.Value:
     """Sums of nanoseconds of a billion records would not fit into 64 bits."""
     return (nanoseconds.cast("float64") / 1e3).floor().cast("int64")
@@ -129,6 +136,7 @@ def _micros(nanoseconds: ir.Value) -> ir.Value:
 
 HOUR: Final = 3600.0
 _SECONDS: Final = (1e-6, HOUR)
+_DELAYS: Final = (1e-5, HOUR)
 _RATES: Final = (1e3, 1e12)
 
 BUILT_IN: Final[dict[str, Metric]] = {
@@ -187,6 +195,17 @@ BUILT_IN: Final[dict[str, Metric]] = {
             value=_rtt_inflation,
             bounds=(1e-2, 1e5),
             about="The median of a transfer over the least of its connection: how full queues are.",
+        ),
+        Metric(
+            "queue_delay",
+            "Queueing delay",
+            "distribution",
+            "s",
+            "lower",
+            needs=("rtt_p50_ms", "rtt_min_ms"),
+            value=_queue_delay,
+            bounds=_DELAYS,
+            about="The median round-trip time of a transfer minus the least of its connection.",
         ),
         Metric(
             "aborted",
