@@ -1,5 +1,5 @@
 //! Listening sockets of a steered cgroup. What a connection can negotiate depends on its listener's controller: AccECN (RFC 9768),
-//! which L4S needs, has to be there before the policy knows the client.
+//! which L4S needs, must be there before the policy knows the client.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ pub struct ListenerChanges {
     pub own: u64,
 }
 
-/// Gives listening sockets that have the host's default controller the one that is `wanted`. Without one, sockets that got it from
+/// Gives listening sockets that have the host's default controller the controller `wanted`. Without one, sockets that got it from
 /// a policy have the default again. The program of the policy does the same for sockets that begin to listen later.
 pub(crate) fn set(
     pins: &CgroupPins,

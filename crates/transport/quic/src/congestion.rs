@@ -40,7 +40,7 @@ pub(crate) struct PathCongestion {
     since: Time,
     /// CE marks so far, by space.
     marked: [u64; 3],
-    /// What is known of marks.
+    /// Findings about marks.
     ecn: EcnFindings,
     counts: PathCounts,
     /// The part of `counts` from other paths.

@@ -76,7 +76,7 @@ fn a_path_that_mangles_ect1_gets_no_codepoint_and_prague_becomes_cubic() {
     }
 }
 
-/// Marks cannot be told from those of a full queue: the window falls to its minimum.
+/// Marks look like those of a full queue: the window falls to its minimum.
 #[test]
 fn a_path_that_marks_every_packet_is_believed() {
     let remark = |ecn: Option<_>| Some(ecn.map(|_| Ce));
