@@ -1,6 +1,6 @@
 //! Conversion of TCP's counters to those of records.
 
-use uncork_flow::TransportFigures;
+use uncork_flow::{EcnUse, TransportFigures};
 
 use crate::TcpInfo;
 
@@ -21,8 +21,18 @@ impl From<&TcpInfo> for TransportFigures {
             rtt: Some(info.rtt),
             min_rtt: info.min_rtt,
             delivery_rate: info.delivery_rate,
-            ecn: None,
+            ecn: Some(ecn_use(info)),
         }
+    }
+}
+
+/// What was negotiated, and with AccECN (Linux 6.18) what arrived: the kernel does not report what it sends.
+fn ecn_use(info: &TcpInfo) -> EcnUse {
+    let has_l4s = info.acc_ecn.is_some_and(|it| it.delivered_e1_bytes > it.delivered_e0_bytes);
+    match (info.options.ecn(), has_l4s) {
+        (false, _) => EcnUse::None,
+        (true, false) => EcnUse::Classic,
+        (true, true) => EcnUse::L4s,
     }
 }
 

@@ -53,7 +53,8 @@ pub struct Service {
     pub min_rtt_ns: Option<u64>,
     /// The transport's latest sample of the delivery rate, not an average.
     pub delivery_rate_bps: Option<u64>,
-    /// How the connection used ECN at the end: only of QUIC.
+    /// How the connection used ECN: `none`, `classic` (ECT(0)), `l4s` (ECT(1)), or `failed`, where QUIC found marks missing or wrong. Of TCP by
+    /// what was negotiated and what the client reports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ecn: Option<EcnUse>,
     /// Part of `busy_ns` in which the client's receive window limited the sender.

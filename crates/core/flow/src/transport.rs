@@ -56,7 +56,7 @@ pub struct TransportFigures {
     #[cfg_attr(feature = "schemars", schemars(with = "Option<u64>"))]
     #[serde(rename = "delivery_rate_bps", with = "maybe_bits_per_sec")]
     pub delivery_rate: Option<Rate>,
-    /// How the connection uses ECN; null of kernel TCP, which does not report it.
+    /// How the connection uses ECN.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ecn: Option<EcnUse>,
 }

@@ -48,7 +48,7 @@ type FaultFn = fn(&mut HostFacts);
 
 /// Each fault is planted alone on the healthy host, which should run `bbr`: the expected finding
 /// and its severity.
-const FAULTS: [(&str, Severity, FaultFn); 53] = [
+const FAULTS: [(&str, Severity, FaultFn); 54] = [
     ("algorithm-missing", Severity::Problem, |host| {
         host.namespaces[0].available.retain(|name| name != "bbr");
         host.namespaces[0].default = "cubic".into();
@@ -132,6 +132,11 @@ const FAULTS: [(&str, Severity, FaultFn); 53] = [
         without_fq(host);
         let capped = connection("bbr", |socket| socket.pacing_cap = Some(1_000_000));
         host.namespaces[0].sockets.push(capped);
+    }),
+    ("l4s-not-negotiated", Severity::Warning, |host| {
+        let own = &mut host.namespaces[0];
+        own.available.push("uncork_prague".into());
+        own.sockets.push(connection("uncork_prague", |_| {}));
     }),
     ("many-timers", Severity::Warning, |host| {
         without_fq(host);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use super::finding::Finding;
+use super::finding::{Finding, connections};
 use super::{ExaminedHost, FindingId};
 use crate::facts::{Namespace, Socket};
 
@@ -13,6 +13,7 @@ const ENOUGH_BYTES: u64 = 10_000_000;
 pub(super) fn check(host: ExaminedHost<'_>, findings: &mut Vec<Finding>) {
     findings.extend(old(host));
     findings.extend(listeners(host));
+    findings.extend(without_accecn(host));
     findings.extend(retransmissions(host));
 }
 
@@ -70,6 +71,32 @@ fn is_chosen(host: ExaminedHost<'_>, socket: &Socket) -> bool {
 }
 
 /// Listeners with another algorithm than the default: set with setsockopt, or opened before the default changed.
+/// The controller that sends ECT(1).
+const L4S: &str = "uncork_prague";
+
+/// AccECN (RFC 9768) is negotiated by the listener's controller, before a connection has its own.
+fn without_accecn(host: ExaminedHost<'_>) -> Vec<Finding> {
+    let others = host.own.listeners().filter(|listener| listener.cc != L4S);
+    let ports: BTreeMap<u16, &str> =
+        others.map(|listener| (listener.local.port(), listener.cc.as_str())).collect();
+    let finding = |(port, cc): (u16, &str)| {
+        let accepted = remote(host.own).filter(|socket| socket.local.port() == port);
+        let count = accepted.filter(|socket| socket.cc == L4S).count();
+        let what =
+            format!("{} on port {port} run {L4S}, and the listener has {cc}.", connections(count));
+        (count > 0).then(|| {
+            Finding::warning(FindingId::L4sNotNegotiated, what)
+                .why(
+                    "The listener's controller negotiates AccECN. Without AccECN, Prague is CUBIC with pacing, and sends no \
+                     ECT(1).",
+                )
+                .remedy(format!("uncork steer apply, with a policy that has tcp = \"{L4S}\""))
+                .remedy(format!("or uncork kernel load --default {L4S}, then restart the server"))
+        })
+    };
+    ports.into_iter().filter_map(finding).collect()
+}
+
 fn listeners(host: ExaminedHost<'_>) -> Vec<Finding> {
     let default = &host.own.default;
     let different = host.own.listeners().filter(|listener| listener.cc != *default);
