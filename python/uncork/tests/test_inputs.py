@@ -1,5 +1,6 @@
 """Options and files that leave or name nothing, or are not what they seem; and results on full disks."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -212,3 +213,17 @@ def test_an_import_that_ends_at_any_step_leaves_whole_files(act: steps.Act, tmp_
         if status == 0 or step % 8 == 1:
             assert seen(out) == whole, step
     assert step > 12, "steps"
+
+
+def test_since_after_the_switch_is_analysed_without_a_past(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The demo has four days before its experiment: with a window that begins later, no record is of the past."""
+    records = str(demo() / "records")
+    assert main(["analyze", records, "-o", str(tmp_path / "whole"), "--format", "json"]) in (0, 1)
+    switch = json.loads(capsys.readouterr().out)["facts"]["switch"]
+    assert switch
+    later = f"{switch[:8]}{int(switch[8:10]) + 2:02}"
+    arguments = ["analyze", records, "--since", later, "-o", str(tmp_path / "later"), "--format", "json"]
+    assert main(arguments) in (0, 1)
+    assert json.loads(capsys.readouterr().out)["facts"]["since"] == later

@@ -118,7 +118,9 @@ def run(
         progress("counting by day")
         in_time = needed.by_day(request.settings, of_window, metrics)
         of_days = count(in_time, (request.since, request.until))
-    if request.past and named.switch is not None:
+    # Records of a window that begins with the switch have no past.
+    has_past = named.switch is not None and (request.since is None or request.since < named.switch)
+    if request.past and has_past:
         progress("counting the time before the switch")
         before = needed.of_past(request.settings, of_window, metrics)
         past = count(before, (request.since, named.switch))
