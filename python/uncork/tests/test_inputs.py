@@ -218,7 +218,7 @@ def test_an_import_that_ends_at_any_step_leaves_whole_files(act: steps.Act, tmp_
 def test_since_after_the_switch_is_analysed_without_a_past(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The demo has four days before its experiment: with a window that begins later, no record is of the past."""
+    """A window that begins after the switch has no record of the past."""
     records = str(demo() / "records")
     assert main(["analyze", records, "-o", str(tmp_path / "whole"), "--format", "json"]) in (0, 1)
     switch = json.loads(capsys.readouterr().out)["facts"]["switch"]
