@@ -7,6 +7,7 @@
 
 mod day;
 mod draw;
+pub mod l4s;
 mod lines;
 mod oracle;
 mod profile;
