@@ -22,6 +22,7 @@ impl From<&TcpInfo> for TransportFigures {
             min_rtt: info.min_rtt,
             delivery_rate: info.delivery_rate,
             ecn: Some(ecn_use(info)),
+            ecn_evidence: None,
         }
     }
 }

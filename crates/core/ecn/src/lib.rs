@@ -18,6 +18,7 @@ mod concurrent;
 mod flow;
 mod limits;
 mod network;
+mod networks;
 mod observer;
 mod polled;
 mod round;
@@ -30,6 +31,7 @@ pub use limits::{
     MIN_ROUNDS, VOTES_PER_CONTRADICTION,
 };
 pub use network::NetworkEvidence;
+pub use networks::Networks;
 pub use observer::{AckReport, FlowObserver};
 pub use polled::{PolledFlow, Totals};
 pub use round::{Round, RoundKind};

@@ -26,7 +26,7 @@ pub use self::parquet::{
     read_flows, read_objects, read_series, write_flows, write_objects, write_series,
 };
 pub use buckets::{Buckets, RATE_EDGES, RATIO_EDGES, TIME_EDGES};
-pub use ecn::EcnUse;
+pub use ecn::{EcnEvidence, EcnUse};
 pub use error::FileError;
 pub use histogram::Distribution;
 pub use json::{read_json_lines, write_json_lines};

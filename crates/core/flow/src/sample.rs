@@ -4,7 +4,7 @@ use proptest::prelude::{Strategy, any};
 use smol_str::SmolStr;
 use uncork_units::Rng;
 
-use crate::ecn::EcnUse;
+use crate::ecn::{EcnEvidence, EcnUse};
 use crate::{Arm, Choice, FlowRecord, LabRecord, Playback, Quantiles, Scope, SeriesPoint, Service};
 
 /// A finished transfer of 10 MB with round numbers.
@@ -122,6 +122,12 @@ pub(crate) fn service(rng: &mut Rng) -> Service {
         min_rtt_ns: maybe(rng),
         delivery_rate_bps: maybe(rng),
         ecn: maybe(rng).map(|_| EcnUse::L4s),
+        ecn_evidence: maybe(rng).map(|rounds| EcnEvidence {
+            rounds: rounds as u32,
+            l4s_rounds: 3,
+            fell_back: rounds % 2 == 0,
+            ..EcnEvidence::default()
+        }),
         rwnd_limited_ns: maybe(rng),
         sndbuf_limited_ns: maybe(rng),
         app_limited_ns: maybe(rng),

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
 
-use crate::ecn::EcnUse;
+use crate::ecn::{EcnEvidence, EcnUse};
 
 /// A response or a connection of a server. The client is recorded only as precisely as an analysis
 /// needs: no address and no path.
@@ -57,6 +57,9 @@ pub struct Service {
     /// what was negotiated and what the client reports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ecn: Option<EcnUse>,
+    /// What packets with ECT(1) met.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ecn_evidence: Option<EcnEvidence>,
     /// Part of `busy_ns` in which the client's receive window limited the sender.
     pub rwnd_limited_ns: Option<u64>,
     /// Part of `busy_ns` in which the send buffer was too small.
@@ -132,6 +135,7 @@ impl Service {
             min_rtt_ns: None,
             delivery_rate_bps: None,
             ecn: None,
+            ecn_evidence: None,
             rwnd_limited_ns: None,
             sndbuf_limited_ns: None,
             app_limited_ns: None,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use uncork_units::{Rate, TimeDelta};
 
-use crate::ecn::EcnUse;
+use crate::ecn::{EcnEvidence, EcnUse};
 use crate::histogram::Distribution;
 use crate::record::{FlowRecord, Quantiles};
 use crate::serialized::{maybe_bits_per_sec, maybe_nanos, nanos};
@@ -59,6 +59,9 @@ pub struct TransportFigures {
     /// How the connection uses ECN.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ecn: Option<EcnUse>,
+    /// What packets with ECT(1) met.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ecn_evidence: Option<EcnEvidence>,
 }
 
 impl TransportFigures {
@@ -103,6 +106,7 @@ impl TransportFigures {
             min_rtt_ns: nanos(self.min_rtt),
             delivery_rate_bps: self.delivery_rate.map(Rate::bits_per_sec),
             ecn: self.ecn,
+            ecn_evidence: self.ecn_evidence,
             rwnd_limited_ns: nanos(self.rwnd_limited),
             sndbuf_limited_ns: nanos(self.sndbuf_limited),
             app_limited_ns: nanos(self.app_limited),

@@ -58,7 +58,7 @@ pub use prefix_map::PrefixMap;
 pub use release::Release;
 pub use settings::{InitialRate, MAX_WINDOW, MSS_BYTES, Settings};
 pub use signed::{SignatureError, Signed};
-pub use table::TableError;
+pub use table::{TableError, TableText};
 pub use uncork_cc::{EcnMode, InitialWindow, InitialWindowError};
 pub use uncork_config::ConfigError as PolicyError;
 pub use verdict::Verdict;

@@ -21,7 +21,7 @@ pub use self::error::RecordsError;
 use self::lines::Lines;
 pub use self::queue::{Records, Tally, Writer};
 use self::rotating::Rotating;
-pub use self::stamp::stamp;
+pub use self::stamp::{rfc3339, stamp};
 
 /// The destination of records.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -18,6 +18,13 @@ pub fn stamp(time: SystemTime) -> String {
     )
 }
 
+/// A time in a file's text: `2026-11-21T21:45:00Z` (RFC 3339).
+pub fn rfc3339(unix_s: u64) -> String {
+    let ((year, month, day), second) = (date(unix_s / DAY), unix_s % DAY);
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
 /// The date in the Gregorian calendar, `days` after 1 January 1970. Years begin with March here, so
 /// that a leap day is the last day of a year.
 fn date(days: u64) -> (u64, u64, u64) {
@@ -51,5 +58,11 @@ mod tests {
         ] {
             assert_eq!(stamp(UNIX_EPOCH + Duration::from_millis(milliseconds)), written);
         }
+    }
+
+    #[test]
+    fn time_is_written_as_in_rfc_3339() {
+        assert_eq!(rfc3339(0), "1970-01-01T00:00:00Z");
+        assert_eq!(rfc3339(1_709_251_199), "2024-02-29T23:59:59Z");
     }
 }

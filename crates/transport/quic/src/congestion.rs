@@ -4,6 +4,7 @@ use uncork_cc::{
     Acked, AnyController, AppState, Control, Controller, EcnMode, Feedback, Lost, PathEvent,
     RttSample, SentPacket, Settings, Timeout,
 };
+use uncork_ecn::{AckReport, FlowEvidence, FlowObserver};
 use uncork_units::{Rate, Time, TimeDelta};
 
 use crate::choice::Choice;
@@ -42,6 +43,8 @@ pub(crate) struct PathCongestion {
     marked: [u64; 3],
     /// Findings about marks.
     ecn: EcnFindings,
+    /// What packets with ECT(1) met.
+    observer: FlowObserver,
     counts: PathCounts,
     /// The part of `counts` from other paths.
     before: PathCounts,
@@ -71,6 +74,7 @@ impl PathCongestion {
             since: now,
             marked: [0; 3],
             ecn: EcnFindings::default(),
+            observer: FlowObserver::new(now, None),
             counts: PathCounts::default(),
             before: PathCounts::default(),
             delivery: DeliveryRate::new(now),
@@ -122,6 +126,7 @@ impl PathCongestion {
             ce_packets: counts.ce_packets,
             ecn: self.ecn(),
             has_ecn_failed: self.ecn.has_failed,
+            ecn_evidence: self.ecn_evidence(),
         }
     }
 
@@ -201,6 +206,15 @@ impl PathCongestion {
             EcnMode::L4s if !self.is_l4s() => EcnMode::Classic,
             chosen => chosen,
         }
+    }
+
+    /// What the queues on the path have shown while packets had ECT(1).
+    fn ecn_evidence(&self) -> Option<FlowEvidence> {
+        let evidence = self.observer.evidence();
+        let is_l4s = self.choice.ecn == EcnMode::L4s;
+        let fell_back = is_l4s && !self.ecn.has_failed && !self.is_l4s();
+        let evidence = FlowEvidence { fell_back, ecn_fails: self.ecn.has_failed, ..evidence };
+        (is_l4s || evidence.rounds > 0).then_some(evidence)
     }
 
     /// Whether marks may be those of an L4S queue.
@@ -335,6 +349,11 @@ impl PathCongestion {
         if let Some(newest) = self.pending.acked.last() {
             let (sent, drained) = (newest.token.send_time(), self.pending.is_drained);
             self.delivery.on_acked(self.now, sent, self.counts.acked_bytes, drained);
+        }
+        if self.ecn() == EcnMode::L4s {
+            let packets = u32::try_from(self.pending.acked.len()).unwrap_or(u32::MAX);
+            let report = AckReport { packets, marked, rtt: rtt.map(|rtt| rtt.latest) };
+            self.observer.on_ack(self.now, report);
         }
         self.forget(observed);
         let Self { pending, ledger, .. } = self;

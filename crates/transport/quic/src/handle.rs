@@ -6,6 +6,7 @@ use std::time::Instant;
 use noq_proto::congestion::ControllerFactory;
 use noq_proto::crypto;
 use uncork_cc::{CcSpec, Control, EcnMode, RttSample, Snapshot};
+use uncork_ecn::FlowEvidence;
 use uncork_units::{Rate, Time, TimeDelta};
 
 use crate::choice::Choice;
@@ -81,6 +82,8 @@ pub struct Observation {
     pub ecn: EcnMode,
     /// Whether ECN validation failed (RFC 9000 §13.4.2.1).
     pub has_ecn_failed: bool,
+    /// What the queues on the path have shown, if packets had ECT(1).
+    pub ecn_evidence: Option<FlowEvidence>,
 }
 
 impl Handle {

@@ -63,6 +63,9 @@ fn described<R>(columns: &[Column<R>], schema: &Value) -> Vec<Described> {
 
 /// The place in the record's JSON of the column `name`.
 fn place(name: &str) -> String {
+    if let Some(field) = name.strip_prefix("service_ecn_") {
+        return format!("service.ecn_evidence.{field}");
+    }
     match name.split_once('_') {
         Some((part @ ("playback" | "service" | "choice"), field)) => format!("{part}.{field}"),
         Some(("arm", field)) => format!("choice.arm.{field}"),

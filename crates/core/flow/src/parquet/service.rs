@@ -5,7 +5,7 @@ use parquet::record::Field;
 use super::read::{Row, U32};
 use super::write::Cells::{MaybeCount, MaybeNumber, MaybeText};
 use super::write::{Column, column};
-use crate::ecn::EcnUse;
+use crate::ecn::{EcnEvidence, EcnUse};
 use crate::error::FileError;
 use crate::record::FlowRecord;
 use crate::service::{Arm, Choice, Scope, Service};
@@ -51,13 +51,29 @@ pub(super) fn optional_columns<'a>(
         [column("region", MaybeText(|it| of(it, |it| it.region.as_deref())))];
     let ecn: Columns<'a, 1> =
         [column("service_ecn", MaybeText(|it| of(it, |it| it.ecn).map(EcnUse::name)))];
+    let evidence: Columns<'a, 6> = [
+        column("service_ecn_rounds", MaybeCount(|it| seen(it, |it| it.rounds.into()))),
+        column(
+            "service_ecn_marked_rounds",
+            MaybeCount(|it| seen(it, |it| it.marked_rounds.into())),
+        ),
+        column("service_ecn_l4s_rounds", MaybeCount(|it| seen(it, |it| it.l4s_rounds.into()))),
+        column(
+            "service_ecn_classic_rounds",
+            MaybeCount(|it| seen(it, |it| it.classic_rounds.into())),
+        ),
+        column("service_ecn_marked_queue_us", MaybeCount(|it| seen(it, |it| it.marked_queue_us))),
+        column("service_ecn_fell_back", MaybeCount(|it| seen(it, |it| it.fell_back.into()))),
+    ];
     let has_ports = has(|it| of(it, |it| it.client_port).is_some());
     let has_window = has(|it| of(it, |it| it.initial_window).is_some());
     let has_region = has(|it| it.service.as_ref().is_some_and(|it| it.region.is_some()));
     let has_ecn = has(|it| of(it, |it| it.ecn).is_some());
+    let has_evidence = has(|it| of(it, |it| it.ecn_evidence).is_some());
     let ports = has_ports.then_some(ports).into_iter().flatten();
     let window = has_window.then_some(window).into_iter().flatten();
     let ecn = has_ecn.then_some(ecn).into_iter().flatten();
+    let ecn = ecn.chain(has_evidence.then_some(evidence).into_iter().flatten());
     ports
         .chain(window)
         .chain(has_region.then_some(region).into_iter().flatten())
@@ -118,9 +134,27 @@ pub(super) fn service(row: &mut Row) -> Result<Option<Service>, FileError> {
         min_rtt_ns: row.count_if_any("service_min_rtt_ns")?,
         delivery_rate_bps: row.count_if_any("service_delivery_rate_bps")?,
         ecn: ecn(row)?,
+        ecn_evidence: ecn_evidence(row)?,
         rwnd_limited_ns: row.count_if_any("service_rwnd_limited_ns")?,
         sndbuf_limited_ns: row.count_if_any("service_sndbuf_limited_ns")?,
         app_limited_ns: row.count_if_any("service_app_limited_ns")?,
+    }))
+}
+
+fn seen(record: &FlowRecord, field: fn(&EcnEvidence) -> u64) -> Option<u64> {
+    of(record, |it| it.ecn_evidence.as_ref()).map(field)
+}
+
+/// `None` of a connection that did not send ECT(1).
+fn ecn_evidence(row: &mut Row) -> Result<Option<EcnEvidence>, FileError> {
+    let Some(rounds) = row.narrow("service_ecn_rounds", U32)? else { return Ok(None) };
+    Ok(Some(EcnEvidence {
+        rounds,
+        marked_rounds: row.narrow("service_ecn_marked_rounds", U32)?.unwrap_or_default(),
+        l4s_rounds: row.narrow("service_ecn_l4s_rounds", U32)?.unwrap_or_default(),
+        classic_rounds: row.narrow("service_ecn_classic_rounds", U32)?.unwrap_or_default(),
+        marked_queue_us: row.count_or_zero("service_ecn_marked_queue_us")?,
+        fell_back: row.count_or_zero("service_ecn_fell_back")? != 0,
     }))
 }
 

@@ -2,6 +2,7 @@
 
 mod networks;
 mod read;
+mod write;
 
 use std::fmt;
 use std::net::IpAddr;
@@ -11,6 +12,8 @@ use thiserror::Error;
 use crate::prefix::Prefix;
 use crate::{Country, Fact, Facts, UnixTime};
 use networks::{Found, Networks};
+
+pub use write::TableText;
 
 /// A generated table (`docs/reference/policy.md`): sections of networks, autonomous systems and countries with arms.
 #[derive(Clone, Debug)]

@@ -46,3 +46,23 @@ fn the_shared_table_is_read_as_it_was_written() {
     });
     assert_eq!(kinds.collect::<HashSet<_>>().len(), 6, "all kinds of entries");
 }
+
+#[test]
+fn table_that_is_written_is_read_as_it_was() {
+    let arms = [("203.0.113.0/24", "l4s"), ("2001:db8::/48", "classic")].into();
+    let (made, expires) = ("2026-12-01T18:00:00Z", "2026-12-08T18:00:00Z");
+    let text = TableText { version: 7, made, expires, section: "ecn", arms }.text();
+    let table = Table::parse(text.as_bytes()).expect("a table");
+    assert_eq!((table.version, &*table.sections[0].name), (7, "ecn"));
+    let arm_of = |address: &str| {
+        let client = Fact::Known(address.parse().expect("an address"));
+        let facts = Facts { client, ..Facts::default() };
+        match table.sections[0].entry(&facts.with_whole_origin()) {
+            Fact::Known(entry) => Some(table.arms[usize::from(entry.arm)].to_string()),
+            Fact::Absent | Fact::Unknown => None,
+        }
+    };
+    assert_eq!(arm_of("203.0.113.9").as_deref(), Some("l4s"));
+    assert_eq!(arm_of("2001:db8::1").as_deref(), Some("classic"));
+    assert_eq!(arm_of("192.0.2.1"), None);
+}

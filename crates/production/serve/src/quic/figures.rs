@@ -8,7 +8,7 @@ use uncork_units::TimeDelta;
 
 use super::busy::BusyTimes;
 use crate::timing::Transport;
-use uncork_flow::{EcnUse, TransportFigures};
+use uncork_flow::{EcnEvidence, EcnUse, TransportFigures};
 
 /// All counters of a connection that has sent `packets_sent` packets, for records and metrics.
 pub(super) fn figures(seen: &Observation, packets_sent: u64, busy: BusyTimes) -> TransportFigures {
@@ -30,6 +30,7 @@ pub(super) fn figures(seen: &Observation, packets_sent: u64, busy: BusyTimes) ->
         min_rtt: seen.rtt.map(|rtt| rtt.min),
         delivery_rate: seen.delivery_rate,
         ecn: Some(ecn_use(seen)),
+        ecn_evidence: seen.ecn_evidence.as_ref().map(EcnEvidence::from),
     }
 }
 

@@ -4,6 +4,7 @@
 #[cfg(target_os = "linux")]
 mod command_line;
 mod emu;
+mod file;
 mod host;
 #[cfg(target_os = "linux")]
 mod kernel;
@@ -13,6 +14,7 @@ mod open_files;
 #[cfg(target_os = "linux")]
 mod play;
 mod policy;
+mod records;
 mod serve;
 #[cfg(target_os = "linux")]
 mod status;
@@ -20,7 +22,6 @@ mod status;
 mod steer;
 #[cfg(target_os = "linux")]
 mod ttl;
-#[cfg(target_os = "linux")]
 mod unix_time;
 
 use clap::{ArgMatches, Subcommand};

@@ -11,9 +11,9 @@ use uncork_policy::{Policy, UnixTime};
 use uncork_records::stamp;
 
 use super::args::{InternetArgs, InternetCommand, LinesArgs, OracleArgs, RecordsArgs, WorldArgs};
-use super::file;
 use crate::clock::Stopwatch;
 use crate::failure::Failure;
+use crate::full::file;
 use crate::full::policy;
 use crate::interrupt::flag_on_signal;
 use crate::output;

@@ -1,7 +1,6 @@
 //! `uncork lab from-records` and `uncork lab internet`: the records of a server, as a scenario or simulated.
 
 mod args;
-mod file;
 mod from_records;
 mod internet;
 

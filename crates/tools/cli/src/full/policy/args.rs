@@ -26,6 +26,19 @@ What you leave out counts as unknown, as for a connection that was just accepted
 
 Exit status: 0 done, 2 wrong usage or an invalid policy, 3 a file cannot be read, 5 a bug.";
 
+const ECN_EXAMPLES: &str = "\
+Examples:
+  uncork policy ecn records/
+  uncork policy ecn records/ -o ecn.table
+  uncork policy ecn connections.jsonl --as-of 2026-12-01T18:00:00Z";
+
+const ECN_AFTER: &str = "\
+Only connections that sent ECT(1) count, as those of `uncork serve` with quic = \"prague\". `-o` writes a table of networks for a \
+policy, with the arms l4s, classic and none (docs/howto/l4s-on-a-server.md). A verdict expires after seven days without a new \
+connection.
+
+Exit status: 0 done, 2 wrong usage or no such connection, 3 a file cannot be read or written, 5 a bug.";
+
 /// Check and explain policies, which choose a controller for each connection (docs/reference/policy.md)
 #[derive(Args, Debug)]
 pub(crate) struct PolicyArgs {
@@ -41,6 +54,25 @@ pub(super) enum PolicyCommand {
     /// Explain which rule decides for a connection, and why the others do not
     #[command(before_help = EXPLAIN_EXAMPLES, after_help = EXPLAIN_AFTER)]
     Explain(Box<ExplainArgs>),
+    /// Which client networks have a queue for L4S, and which a classic one, by the records of their connections
+    #[command(before_help = ECN_EXAMPLES, after_help = ECN_AFTER)]
+    Ecn(EcnArgs),
+}
+
+#[derive(Args, Debug)]
+pub(super) struct EcnArgs {
+    /// Records: Parquet files, JSON Lines, or directories of both
+    #[arg(value_name = "RECORDS", required = true)]
+    pub(super) records: Vec<PathBuf>,
+    /// Write a table of networks for `[table]` of a policy
+    #[arg(short, long, value_name = "FILE")]
+    pub(super) output: Option<PathBuf>,
+    /// Section of the table, for `table` in a rule
+    #[arg(long, value_name = "NAME", default_value = "ecn")]
+    pub(super) section: String,
+    /// Time of the verdicts [default: now]
+    #[arg(long, value_name = "TIME")]
+    pub(super) as_of: Option<UnixTime>,
 }
 
 #[derive(Args, Debug)]

@@ -1,6 +1,7 @@
 //! `uncork policy`: policies, read and explained.
 
 mod args;
+mod ecn;
 mod read;
 mod run;
 

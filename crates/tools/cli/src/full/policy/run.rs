@@ -3,6 +3,7 @@
 use uncork_policy::{Fact, Facts, Headers, Origin};
 
 use super::args::{ExplainArgs, FileArgs, PolicyArgs, PolicyCommand};
+use super::ecn;
 use super::read::{origins, read};
 use crate::failure::Failure;
 use crate::{print, stdout};
@@ -11,6 +12,7 @@ pub(crate) fn run(args: &PolicyArgs) -> Result<(), Failure> {
     match &args.command {
         PolicyCommand::Check(args) => check(args),
         PolicyCommand::Explain(args) => explain(args),
+        PolicyCommand::Ecn(args) => ecn::run(args),
     }
 }
 

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::output;
 
 /// Writes `content` to the file of `--output` atomically.
-pub(super) fn replace(file: &Path, content: &[u8]) -> Result<(), Failure> {
+pub(crate) fn replace(file: &Path, content: &[u8]) -> Result<(), Failure> {
     let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
     let directory = parent.unwrap_or(Path::new("."));
     let Some(name) = file.file_name() else {

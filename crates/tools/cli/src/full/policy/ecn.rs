@@ -1,0 +1,51 @@
+//! `uncork policy ecn`: how new connections of each client network should use ECN.
+
+use uncork_ecn::Networks;
+use uncork_flow::{FlowRecord, Scope};
+use uncork_policy::{TableText, UnixTime};
+use uncork_records::rfc3339;
+
+use super::args::EcnArgs;
+use crate::failure::Failure;
+use crate::full::{file, records, unix_time};
+use crate::stdout;
+
+const ARGUMENT: &str = "<RECORDS>";
+
+pub(super) fn run(args: &EcnArgs) -> Result<(), Failure> {
+    let mut networks = Networks::default();
+    for record in records::read(ARGUMENT, &args.records)? {
+        add(&mut networks, &record);
+    }
+    if networks.is_empty() {
+        let shown = args.records.iter().map(|path| path.display().to_string()).collect::<Vec<_>>();
+        let reason =
+            "no connection in it sent ECT(1); serve with quic = \"prague\" and --records first";
+        return Err(Failure::value(ARGUMENT, shown.join(" "), reason));
+    }
+    let as_of = args.as_of.map_or_else(unix_time::unix_s, |UnixTime(time)| time).max(0) as u64;
+    if let Some(output) = &args.output {
+        file::replace(output, table(&networks, &args.section, as_of).as_bytes())?;
+    }
+    stdout::write(networks.text(as_of).as_bytes())
+}
+
+/// Responses share the evidence of their connection.
+fn add(networks: &mut Networks, record: &FlowRecord) {
+    let Some(service) = record.service.as_ref().filter(|it| it.scope == Scope::Connection) else {
+        return;
+    };
+    if let (Some(client), Some(evidence)) = (&service.client, record.ecn_evidence()) {
+        let end = service.start_unix_ns.saturating_add(record.busy_ns);
+        networks.add(client, &evidence, end / 1_000_000_000);
+    }
+}
+
+fn table(networks: &Networks, section: &str, as_of: u64) -> String {
+    let verdicts: Vec<_> = networks.verdicts(as_of).collect();
+    let arms = verdicts.iter().filter_map(|(name, it)| Some((*name, it.bottleneck.ecn()?)));
+    let (made, expires) = (rfc3339(as_of), rfc3339(as_of + Networks::MAX_AGE_S));
+    let table =
+        TableText { version: as_of, made: &made, expires: &expires, section, arms: arms.collect() };
+    table.text()
+}
