@@ -12,6 +12,29 @@
 //!
 //! Only flows that send ECT(1) count: a queue for L4S holds no others. All types are plain counts of fixed size. There is
 //! no clock: times are arguments.
+//!
+//! ```
+//! use uncork_ecn::{AckReport, Bottleneck, FlowObserver, NetworkEvidence, verdict};
+//! use uncork_units::{Time, TimeDelta};
+//!
+//! let (empty, queue) = (TimeDelta::from_millis(20), TimeDelta::from_micros(900));
+//! let mut network = NetworkEvidence::default();
+//! for _connection in 0..3 {
+//!     let mut flow = FlowObserver::new(Time::ZERO, Some(empty));
+//!     for ms in 1..1000 {
+//!         let marked = u32::from(ms % 10 == 0);
+//!         let ack = AckReport { packets: 2, marked, rtt: Some(empty + queue) };
+//!         flow.on_ack(Time::ZERO + TimeDelta::from_millis(ms), ack);
+//!     }
+//!     network.add(&flow.evidence());
+//! }
+//! let verdict = verdict(&network, TimeDelta::ZERO);
+//! assert_eq!((verdict.bottleneck, verdict.bottleneck.ecn()), (Bottleneck::L4s, Some("l4s")));
+//! assert_eq!(
+//!     verdict.to_string(),
+//!     "the bottleneck marks for L4S: 3 of 3 flows had marks at a short queue (0.9 ms on average)"
+//! );
+//! ```
 #![forbid(unsafe_code)]
 
 mod concurrent;
