@@ -4,11 +4,14 @@
  *   cargo build -p uncork-cc-ffi --release
  *   cc -I crates/core/cc-ffi/include crates/core/cc-ffi/examples/host.c target/release/libuncork_cc_ffi.a -lm -lpthread -ldl
  *   ./a.out bbr3
+ *   ./a.out prague ect1
  *
+ * With ect1 it sends ECT(1), and the bottleneck has a queue for L4S: it marks packets that find a few waiting.
  * Prints a line every 100 ms: time, window, bytes in flight, delivered and lost, and the controller's state.
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "uncork_cc.h"
 
@@ -17,6 +20,7 @@
 #define SERVICE_NS (960 * UINT64_C(1000)) /* a packet at 10 Mbit/s */
 #define RTT_NS (20 * MS)
 #define QUEUE_PACKETS 30
+#define MARK_PACKETS 2
 #define TIMEOUT_NS (1000 * MS)
 #define END_NS (3000 * MS)
 #define REORDERING 3
@@ -26,6 +30,7 @@
 /* A packet in flight, in the order of transmission. */
 struct packet {
     uint64_t number, sent_ns, ack_ns; /* ack_ns is NEVER for a packet that the queue dropped */
+    bool marked; /* Congestion Experienced */
     uncork_token token;
 };
 
@@ -37,16 +42,19 @@ static struct {
     uint64_t smoothed_ns, min_ns;
     struct packet flight[FLIGHT];
     uint64_t head, tail; /* of the flight */
+    bool ect1;
 } host = {.timeout_ns = NEVER, .last_lost = NEVER, .min_ns = NEVER};
 
 static struct packet *at(uint64_t place) { return &host.flight[place % FLIGHT]; }
 
 static uint64_t in_flight(void) { return (host.tail - host.head) * MSS; }
 
-/* When the packet that enters the queue now will be acknowledged. */
-static uint64_t enqueue(void) {
+/* When the packet that enters the queue now will be acknowledged. Sets whether the queue marks it. */
+static uint64_t enqueue(bool *marked) {
     uint64_t free_ns = host.link_free_ns > host.now_ns ? host.link_free_ns : host.now_ns;
-    if ((free_ns - host.now_ns) / SERVICE_NS >= QUEUE_PACKETS)
+    uint64_t waiting = (free_ns - host.now_ns) / SERVICE_NS;
+    *marked = host.ect1 && waiting >= MARK_PACKETS;
+    if (waiting >= QUEUE_PACKETS)
         return NEVER;
     host.link_free_ns = free_ns + SERVICE_NS;
     return host.link_free_ns + RTT_NS;
@@ -70,7 +78,7 @@ static uint64_t send_packets(void) {
         uncork_sent_packet sent = {.bytes = MSS, .in_flight = in_flight(), .unacked = in_flight()};
         packet->number = host.next_number++;
         packet->sent_ns = host.now_ns;
-        packet->ack_ns = enqueue();
+        packet->ack_ns = enqueue(&packet->marked);
         uncork_cc_on_sent(host.cc, host.now_ns, &sent, false, &packet->token);
         if (host.timeout_ns == NEVER)
             host.timeout_ns = host.now_ns + TIMEOUT_NS;
@@ -92,14 +100,17 @@ static uncork_lost declare_lost(const struct packet *packet) {
 }
 
 /* The flight has shrunk by what `acked` and `lost` hold: report it to the controller. */
-static void report(const uncork_acked *acked, const uncork_lost *lost, size_t lost_count, uncork_rtt rtt) {
+static void report(const uncork_acked *acked, uint32_t marks, const uncork_lost *lost, size_t lost_count,
+                   uncork_rtt rtt) {
     bool empty = host.head == host.tail;
+    bool classic;
     uncork_feedback feedback = {
         .acked = acked,
         .acked_count = acked != NULL,
         .lost = lost,
         .lost_count = lost_count,
         .rtt = rtt,
+        .ce_packets = marks,
         .una_advanced = acked != NULL,
         .in_flight = in_flight(),
         .unacked = in_flight() + lost_count * MSS,
@@ -107,6 +118,9 @@ static void report(const uncork_acked *acked, const uncork_lost *lost, size_t lo
     };
     uncork_cc_on_feedback(host.cc, host.now_ns, &feedback);
     host.timeout_ns = empty ? NEVER : host.now_ns + TIMEOUT_NS;
+    /* A real host sends ECT(0) from here on. */
+    uncork_cc_found_classic_queue(host.cc, &classic);
+    host.ect1 = host.ect1 && !classic;
 }
 
 /* The ACK of the packet at `place` arrives. Packets that left before it and have no ACK are lost. */
@@ -125,7 +139,7 @@ static void on_ack(uint64_t place) {
     host.head = place + 1 - kept;
     host.delivered += MSS;
     uncork_acked acked = {.token = packet.token, .bytes = MSS};
-    report(&acked, lost, lost_count, measure(packet.sent_ns));
+    report(&acked, packet.marked, lost, lost_count, measure(packet.sent_ns));
 }
 
 /* Nothing was acknowledged for long: all that is in flight is lost. */
@@ -135,7 +149,7 @@ static void on_timeout(void) {
     uncork_cc_on_timeout(host.cc, host.now_ns, UNCORK_TIMEOUT_RETRANSMISSION);
     for (; host.head < host.tail; host.head++)
         lost[lost_count++] = declare_lost(at(host.head));
-    report(NULL, lost, lost_count, (uncork_rtt){0});
+    report(NULL, 0, lost, lost_count, (uncork_rtt){0});
 }
 
 /* The place of the next packet to be acknowledged; the end of the flight if there is none. */
@@ -176,8 +190,9 @@ static void run(void) {
 
 int main(int argc, char **argv) {
     char message[200];
-    uncork_settings settings = {.mss = MSS, .seed = 1};
     const char *spec = argc > 1 ? argv[1] : "bbr3";
+    host.ect1 = argc > 2 && strcmp(argv[2], "ect1") == 0;
+    uncork_settings settings = {.mss = MSS, .scalable_marks = host.ect1, .seed = 1};
     uncork_status status = uncork_cc_new(spec, &settings, &host.cc, message, sizeof message);
     if (status != UNCORK_STATUS_OK) {
         fprintf(stderr, "%s (%s)\n", message, uncork_status_text(status));

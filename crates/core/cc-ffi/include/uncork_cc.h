@@ -45,6 +45,10 @@ typedef struct uncork_settings {
   uint32_t mss;
   // Whether the host paces on its own while the controller sets no rate, as in QUIC.
   bool paced;
+  // Whether the host sends ECT(1), so that marks mean a queue for L4S (RFC 9331). Prague, BBRv2 and BBRv3 then answer in
+  // proportion to the share of marked packets; otherwise a mark counts as a loss. Call `uncork_cc_on_classic_ecn` when
+  // the host stops to send ECT(1).
+  bool scalable_marks;
   // 0 for the initial window of RFC 6928.
   uint64_t initial_window;
   // Round-trip time of the handshake; 0 if it was not measured.
@@ -234,6 +238,14 @@ enum uncork_status uncork_cc_on_migrated(struct uncork_cc *cc, uint64_t now_ns);
 // `cc` is NULL or valid.
 enum uncork_status uncork_cc_on_drained(struct uncork_cc *cc, uint64_t now_ns);
 
+// The host stops to send ECT(1), because it cannot, or because the feedback is not credible (RFC 9331 section 4.3). From
+// now on marks count as losses, as without `scalable_marks`.
+//
+// # Safety
+// `cc` is NULL or valid.
+enum uncork_status uncork_cc_on_classic_ecn(struct uncork_cc *cc,
+                                            uint64_t now_ns);
+
 // Call before the first packet: an earlier connection over the same path delivered `saved_cwnd` bytes per
 // round trip, with this minimum round-trip time (RFC 9959).
 //
@@ -255,6 +267,14 @@ enum uncork_status uncork_cc_control(const struct uncork_cc *cc, struct uncork_c
 // # Safety
 // Each pointer is NULL or valid.
 enum uncork_status uncork_cc_snapshot(const struct uncork_cc *cc, struct uncork_snapshot *snapshot);
+
+// Stores in `found` whether marks have come from a queue that is not for L4S, and count as losses for the rest of the
+// connection. A host that sends ECT(1) must then change to ECT(0) (RFC 9331 section 4.3). Ask after each feedback.
+//
+// # Safety
+// Each pointer is NULL or valid.
+enum uncork_status uncork_cc_found_classic_queue(const struct uncork_cc *cc,
+                                                 bool *found);
 
 // Returns when the pacer releases the next packet: `now_ns` or later. For hosts without their own pacer.
 //

@@ -220,6 +220,17 @@ pub unsafe extern "C" fn uncork_cc_on_drained(cc: *mut Cc, now_ns: u64) -> Statu
     unsafe { on_path(cc, now_ns, PathEvent::Drained) }
 }
 
+/// The host stops to send ECT(1), because it cannot, or because the feedback is not credible (RFC 9331 section 4.3). From
+/// now on marks count as losses, as without `scalable_marks`.
+///
+/// # Safety
+/// `cc` is NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn uncork_cc_on_classic_ecn(cc: *mut Cc, now_ns: u64) -> Status {
+    // SAFETY: passed on.
+    unsafe { on_path(cc, now_ns, PathEvent::ClassicEcn) }
+}
+
 /// Call before the first packet: an earlier connection over the same path delivered `saved_cwnd` bytes per
 /// round trip, with this minimum round-trip time (RFC 9959).
 ///
@@ -266,6 +277,19 @@ pub unsafe extern "C" fn uncork_cc_control(cc: *const Cc, control: *mut Control)
 pub unsafe extern "C" fn uncork_cc_snapshot(cc: *const Cc, snapshot: *mut Snapshot) -> Status {
     with!(cc = cc.as_ref(), snapshot = snapshot.as_mut(); {
         *snapshot = Snapshot::of(&cc.controller.snapshot());
+        Status::Ok
+    })
+}
+
+/// Stores in `found` whether marks have come from a queue that is not for L4S, and count as losses for the rest of the
+/// connection. A host that sends ECT(1) must then change to ECT(0) (RFC 9331 section 4.3). Ask after each feedback.
+///
+/// # Safety
+/// Each pointer is NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn uncork_cc_found_classic_queue(cc: *const Cc, found: *mut bool) -> Status {
+    with!(cc = cc.as_ref(), found = found.as_mut(); {
+        *found = cc.controller.found_classic_queue();
         Status::Ok
     })
 }

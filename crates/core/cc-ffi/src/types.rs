@@ -40,6 +40,10 @@ pub struct Settings {
     pub mss: u32,
     /// Whether the host paces on its own while the controller sets no rate, as in QUIC.
     pub paced: bool,
+    /// Whether the host sends ECT(1), so that marks mean a queue for L4S (RFC 9331). Prague, BBRv2 and BBRv3 then answer in
+    /// proportion to the share of marked packets; otherwise a mark counts as a loss. Call `uncork_cc_on_classic_ecn` when
+    /// the host stops to send ECT(1).
+    pub scalable_marks: bool,
     /// 0 for the initial window of RFC 6928.
     pub initial_window: u64,
     /// Round-trip time of the handshake; 0 if it was not measured.
@@ -59,8 +63,9 @@ impl Settings {
             return Err("settings.mss is 0: use the largest packet in bytes");
         }
         let now = Time::from_nanos(self.now_ns);
-        let mut settings =
-            uncork_cc::Settings::new(self.mss, self.seed, now).with_paced(self.paced);
+        let mut settings = uncork_cc::Settings::new(self.mss, self.seed, now)
+            .with_paced(self.paced)
+            .with_scalable_marks(self.scalable_marks);
         if self.initial_window != 0 {
             settings.initial_window = self.initial_window;
         }

@@ -45,7 +45,7 @@ fn new_cuts_its_message_to_the_capacity() {
 #[test]
 fn null_pointers_are_reported() {
     let (_, cc, _) = build(c"bbr3", &settings(), 200);
-    let mut handle = null_mut();
+    let (mut handle, mut found) = (null_mut(), false);
     let (packet, mut token) = (SentPacket::default(), Token::default());
     let mut feedback = Feedback {
         acked: null(),
@@ -74,11 +74,15 @@ fn null_pointers_are_reported() {
             uncork_cc_on_spurious(cc, 0, null(), 1),
             uncork_cc_on_timeout(null_mut(), 0, UNCORK_TIMEOUT_PROBE),
             uncork_cc_on_migrated(null_mut(), 0),
+            uncork_cc_on_classic_ecn(null_mut(), 0),
+            uncork_cc_found_classic_queue(null(), &raw mut found),
+            uncork_cc_found_classic_queue(cc, null_mut()),
             uncork_cc_control(cc, null_mut()),
             uncork_cc_snapshot(null(), null_mut()),
             uncork_pacer_release(cc, 0, null_mut()),
         ];
-        assert_eq!(statuses, [Status::NullPointer; 14]);
+        assert_eq!(statuses, [Status::NullPointer; 17]);
+        assert!(!found);
         assert_eq!(uncork_cc_on_timeout(cc, 0, 3), Status::BadArgument);
         // An empty array may be NULL.
         feedback.acked_count = 0;
@@ -107,6 +111,30 @@ fn path_events_reach_the_controller() {
         uncork_cc_control(cc, &raw mut control);
         assert_eq!((control.cwnd, control.pacing_rate), (20_000, 0));
         uncork_cc_free(cc);
+    }
+}
+
+/// Whether `prague` takes marks for those of a classic queue.
+fn has_classic_queue(cc: *const Cc) -> bool {
+    let mut found = false;
+    // SAFETY: the pointers are valid.
+    let status = unsafe { uncork_cc_found_classic_queue(cc, &raw mut found) };
+    assert_eq!(status, Status::Ok);
+    found
+}
+
+#[test]
+fn settings_and_event_of_ect1_decide_what_marks_mean_for_prague() {
+    let scalable = Settings { scalable_marks: true, ..settings() };
+    let (_, without, _) = build(c"prague", &settings(), 200);
+    let (_, with, _) = build(c"prague", &scalable, 200);
+    assert_eq!([without, with].map(|cc| has_classic_queue(cc)), [true, false]);
+    // SAFETY: both come from `uncork_cc_new`, and are freed once.
+    unsafe {
+        assert_eq!(uncork_cc_on_classic_ecn(with, 1), Status::Ok);
+        assert!(has_classic_queue(with));
+        uncork_cc_free(without);
+        uncork_cc_free(with);
     }
 }
 

@@ -10,7 +10,7 @@ use uncork_cc_ffi::*;
 /// One call, with arbitrary values. A `bool` before a value says whether its pointer is NULL.
 #[derive(Arbitrary, Debug)]
 enum Call {
-    New { spec: Spec, settings: (bool, u32, bool, [u64; 5]), capacity: u8 },
+    New { spec: Spec, settings: (bool, u32, [bool; 2], [u64; 5]), capacity: u8 },
     Free,
     Sent { now: u64, packet: (bool, u32, u64, u64), drained: bool, token_is_null: bool },
     Feedback { now: u64, acked: Packets, lost: Packets, numbers: [u64; 6], marks: u32, flags: [bool; 2] },
@@ -19,6 +19,8 @@ enum Call {
     MtuChanged { now: u64, mss: u32 },
     Migrated { now: u64 },
     Drained { now: u64 },
+    ClassicEcn { now: u64 },
+    FoundClassicQueue { is_null: bool },
     Resume { now: u64, cwnd: u64, rtt: u64 },
     Control { is_null: bool },
     Snapshot { is_null: bool },
@@ -54,7 +56,7 @@ struct Host {
     tokens: Vec<Token>,
 }
 
-const KNOWN: [&CStr; 8] = [
+const KNOWN: [&CStr; 9] = [
     c"reno",
     c"cubic",
     c"cubic:start=search",
@@ -63,6 +65,7 @@ const KNOWN: [&CStr; 8] = [
     c"bbr2",
     c"bbr3",
     c"bbr3:loss_floor",
+    c"prague",
 ];
 const CAPACITY: usize = 64;
 
@@ -159,11 +162,12 @@ impl Host {
     fn play(&mut self, call: &Call) {
         let cc = self.cc;
         match call {
-            Call::New { spec, settings: (is_null, mss, paced, numbers), capacity } => {
+            Call::New { spec, settings: (is_null, mss, [paced, scalable_marks], numbers), capacity } => {
                 let [initial_window, initial_rtt_ns, seed, now_ns, clock_granularity_ns] = *numbers;
                 let settings = Settings {
                     mss: *mss,
                     paced: *paced,
+                    scalable_marks: *scalable_marks,
                     initial_window,
                     initial_rtt_ns,
                     seed,
@@ -189,6 +193,12 @@ impl Host {
             Call::MtuChanged { now, mss } => unsafe { drop(uncork_cc_on_mtu_changed(cc, *now, *mss)) },
             Call::Migrated { now } => unsafe { drop(uncork_cc_on_migrated(cc, *now)) },
             Call::Drained { now } => unsafe { drop(uncork_cc_on_drained(cc, *now)) },
+            Call::ClassicEcn { now } => unsafe { drop(uncork_cc_on_classic_ecn(cc, *now)) },
+            Call::FoundClassicQueue { is_null } => {
+                let mut found = false;
+                let to = if *is_null { null_mut() } else { &raw mut found };
+                unsafe { uncork_cc_found_classic_queue(cc, to) };
+            }
             Call::Resume { now, cwnd, rtt } => unsafe { drop(uncork_cc_resume(cc, *now, *cwnd, *rtt)) },
             Call::Control { is_null } => self.control(*is_null),
             Call::Snapshot { is_null } => {

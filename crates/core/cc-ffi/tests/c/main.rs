@@ -73,23 +73,37 @@ fn run(command: &mut Command) -> Output {
 fn the_host_in_c_matches_the_host_in_rust() {
     let scratch = Scratch::new("ffi-host");
     let Some(program) = compile(&package().join("examples/host.c"), &scratch) else { return };
-    for spec in [
-        "reno",
-        "cubic",
-        "bbr1",
-        "bbr2",
-        "bbr3",
-        "bbr3:loss_floor",
-        "cubic:linux",
-        "cubic:start=search",
-        "cubic:start=rapid",
+    for arguments in [
+        ["reno"].as_slice(),
+        &["cubic"],
+        &["bbr1"],
+        &["bbr2"],
+        &["bbr3"],
+        &["bbr3", "ect1"],
+        &["bbr3:loss_floor"],
+        &["cubic:linux"],
+        &["cubic:start=search"],
+        &["cubic:start=rapid"],
+        &["prague"],
+        &["prague", "ect1"],
     ] {
-        let output = run(Command::new(&program).arg(spec));
+        let output = run(Command::new(&program).args(arguments));
         assert!(output.status.success(), "{output:?}");
-        let (here, there) = (rust_host::output(spec), String::from_utf8_lossy(&output.stdout));
+        let (here, there) = (rust_host::output(arguments), String::from_utf8_lossy(&output.stdout));
         assert_eq!(here.lines().count(), 30, "{here}");
-        assert_eq!(there, here, "{spec}");
+        assert_eq!(there, here, "{arguments:?}");
     }
+}
+
+#[test]
+fn prague_behind_a_queue_that_marks_loses_nothing() {
+    let lost = |arguments: &[&str]| {
+        let output = rust_host::output(arguments);
+        let last = output.lines().last().and_then(|line| line.split(' ').nth(4)).map(str::to_owned);
+        last.expect("a line with the lost bytes")
+    };
+    assert_eq!(lost(&["prague", "ect1"]), "0");
+    assert_ne!(lost(&["prague"]), "0");
 }
 
 #[test]

@@ -14,6 +14,7 @@ const MSS: u32 = 1_200;
 const SERVICE: TimeDelta = TimeDelta::from_micros(960);
 const RTT: TimeDelta = TimeDelta::from_millis(20);
 const QUEUE_PACKETS: u64 = 30;
+const MARK_PACKETS: u64 = 2;
 const TIMEOUT: TimeDelta = TimeDelta::from_secs(1);
 const END_MS: u64 = 3_000;
 const REORDERING: u64 = 3;
@@ -21,6 +22,7 @@ const REORDERING: u64 = 3;
 struct Packet {
     number: u64,
     ack: Time,
+    is_marked: bool,
     token: Token,
 }
 
@@ -36,13 +38,16 @@ struct Host {
     lost: u64,
     rtt: Option<RttSample>,
     flight: VecDeque<Packet>,
+    sends_ect1: bool,
 }
 
-/// The output of `host.c` for this controller.
-pub(crate) fn output(spec: &str) -> String {
-    let spec: CcSpec = spec.parse().expect("a controller");
+/// The output of `host.c` for this controller, which may be followed by `ect1`.
+pub(crate) fn output(arguments: &[&str]) -> String {
+    let spec: CcSpec = arguments[0].parse().expect("a controller");
+    let sends_ect1 = arguments[1..] == ["ect1"];
+    let settings = Settings::new(MSS, 1, Time::ZERO).with_scalable_marks(sends_ect1);
     let mut host = Host {
-        cc: spec.build(&Settings::new(MSS, 1, Time::ZERO)),
+        cc: spec.build(&settings),
         pacer: Pacer::default(),
         now: Time::ZERO,
         link_free: Time::ZERO,
@@ -53,6 +58,7 @@ pub(crate) fn output(spec: &str) -> String {
         lost: 0,
         rtt: None,
         flight: VecDeque::new(),
+        sends_ect1,
     };
     host.run()
 }
@@ -86,13 +92,16 @@ impl Host {
         self.flight.iter().map(|packet| packet.ack).min().unwrap_or(Time::NEVER)
     }
 
-    fn enqueue(&mut self) -> Time {
+    /// When the packet that enters the queue now will be acknowledged, and whether the queue marks it.
+    fn enqueue(&mut self) -> (Time, bool) {
         let free = self.link_free.max(self.now);
-        if free.since(self.now).as_nanos() / SERVICE.as_nanos() >= QUEUE_PACKETS {
-            return Time::NEVER;
+        let waiting = free.since(self.now).as_nanos() / SERVICE.as_nanos();
+        let is_marked = self.sends_ect1 && waiting >= MARK_PACKETS;
+        if waiting >= QUEUE_PACKETS {
+            return (Time::NEVER, is_marked);
         }
         self.link_free = free + SERVICE;
-        self.link_free + RTT
+        (self.link_free + RTT, is_marked)
     }
 
     fn send(&mut self) -> Time {
@@ -110,9 +119,9 @@ impl Host {
             let in_flight = self.in_flight() + u64::from(MSS);
             let sent = SentPacket { bytes: MSS, in_flight, unacked: in_flight };
             let token = self.cc.on_sent(self.now, sent, AppState::Backlogged);
-            let (number, ack) = (self.next_number, self.enqueue());
+            let (number, (ack, is_marked)) = (self.next_number, self.enqueue());
             self.next_number += 1;
-            self.flight.push_back(Packet { number, ack, token });
+            self.flight.push_back(Packet { number, ack, is_marked, token });
             if self.timeout == Time::NEVER {
                 self.timeout = self.now + TIMEOUT;
             }
@@ -138,7 +147,8 @@ impl Host {
         });
         let min = self.rtt.map_or(latest, |rtt| rtt.min.min(latest));
         self.rtt = Some(RttSample { latest, smoothed, min });
-        self.report(&[Acked { token: packet.token, bytes: MSS }], &lost, self.rtt);
+        let acked = [Acked { token: packet.token, bytes: MSS }];
+        self.report(&acked, u32::from(packet.is_marked), &lost, self.rtt);
     }
 
     fn declare_lost(&mut self, packet: &Packet) -> Lost {
@@ -152,16 +162,18 @@ impl Host {
         self.cc.on_timeout(self.now, Timeout::Retransmission);
         let flight = std::mem::take(&mut self.flight);
         let lost: Vec<Lost> = flight.iter().map(|packet| self.declare_lost(packet)).collect();
-        self.report(&[], &lost, None);
+        self.report(&[], 0, &lost, None);
     }
 
-    fn report(&mut self, acked: &[Acked], lost: &[Lost], rtt: Option<RttSample>) {
+    fn report(&mut self, acked: &[Acked], marks: u32, lost: &[Lost], rtt: Option<RttSample>) {
         let oldest = self.flight.front().map_or(Time::NEVER, |packet| packet.token.send_time());
         let mut feedback = Feedback::new(acked, lost, self.in_flight(), oldest)
-            .with_una_advanced(!acked.is_empty());
+            .with_una_advanced(!acked.is_empty())
+            .with_ce_packets(marks);
         feedback.rtt = rtt;
         self.cc.on_feedback(self.now, &feedback);
         self.timeout = if self.flight.is_empty() { Time::NEVER } else { self.now + TIMEOUT };
+        self.sends_ect1 &= !self.cc.found_classic_queue();
     }
 
     fn print_line(&self, output: &mut String, ms: u64) {
