@@ -18,6 +18,8 @@ ROOT = Path(__file__).resolve().parent.parent
 TABLE = Path(__file__).with_suffix(".tsv")
 MAX_RATIO = 1.03
 CONTROLLERS = ["reno", "cubic", "bbr1", "bbr3"]
+# The simulated paths of RUNS mark nothing, so only the calls of these are counted.
+MARKED = ["prague"]
 RUNS = ["1xcubic:1000:500", *(f"100x{cc}:1000:500" for cc in CONTROLLERS), "1000xbbr3:10000:100"]
 PACKAGES = ["-p", "uncork-cc", "-p", "uncork-sim", "--example", "calls", "--example", "speed"]
 
@@ -67,7 +69,7 @@ def measure(programs: Path) -> dict[str, float]:
     for case in RUNS:
         instructions, (_, packets, *_) = count(programs / "speed", ["--alone", case], "speed::simulate")
         counts[f"{case}, packet"] = instructions / int(packets)
-    for cc in CONTROLLERS:
+    for cc in CONTROLLERS + MARKED:
         for index, (function, call) in enumerate([("send", "send"), ("acknowledge", "ACK")], start=1):
             instructions, printed = count(programs / "calls", [cc], f"calls::{function}")
             counts[f"{cc}, {call}"] = instructions / int(printed[index])

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::env;
 
 use uncork_cc::{
-    Acked, AppState, CcSpec, Controller, Feedback, RttSample, SentPacket, Settings,
+    Acked, Algorithm, AppState, CcSpec, Controller, Feedback, RttSample, SentPacket, Settings,
     units::{Time, TimeDelta},
 };
 
@@ -15,17 +15,23 @@ const FLIGHT: usize = 128;
 /// Packets sent and acknowledged at a time.
 const BATCH: usize = 16;
 const BATCHES: u64 = 2_000;
+/// Packets of Prague for each marked one. At this share its window is shorter than the path, so that it grows with each ACK.
+const PER_MARK: usize = 50;
 
 fn main() {
     for name in env::args().skip(1) {
         let cc: CcSpec = name.parse().expect("a controller");
-        let settings = Settings::new(PACKET, 1, Time::ZERO).with_initial_rtt(RTT);
+        let is_marked = cc.algorithm() == Algorithm::Prague;
+        let settings = Settings::new(PACKET, 1, Time::ZERO)
+            .with_initial_rtt(RTT)
+            .with_scalable_marks(is_marked);
         let (mut controller, mut flight) = (cc.build(&settings), VecDeque::new());
         let (mut now, mut sent, mut acknowledged) = (Time::ZERO, 0, 0);
         for _ in 0..BATCHES {
             sent += send(&mut controller, now, &mut flight);
             now += RTT.divided_by((FLIGHT / BATCH) as u64);
-            acknowledged += acknowledge(&mut controller, now, &mut flight);
+            let first_mark = if is_marked { PER_MARK - acknowledged % PER_MARK } else { BATCH + 1 };
+            acknowledged += acknowledge(&mut controller, now, &mut flight, first_mark);
         }
         println!("{name} {sent} {acknowledged}");
     }
@@ -47,9 +53,15 @@ fn send(controller: &mut impl Controller, now: Time, flight: &mut VecDeque<Acked
     flight.len() - before
 }
 
-/// Acknowledges a batch, each packet by itself, unless the oldest has only just left.
+/// Acknowledges a batch, each packet by itself, unless the oldest has only just left. Its packet `mark`, from 1 on, is
+/// marked.
 #[inline(never)]
-fn acknowledge(controller: &mut impl Controller, now: Time, flight: &mut VecDeque<Acked>) -> usize {
+fn acknowledge(
+    controller: &mut impl Controller,
+    now: Time,
+    flight: &mut VecDeque<Acked>,
+    mark: usize,
+) -> usize {
     let mut count = 0;
     while count < BATCH && flight.front().is_some_and(|it| it.token.send_time() + RTT <= now) {
         let Some(packet) = flight.pop_front() else { break };
@@ -61,6 +73,7 @@ fn acknowledge(controller: &mut impl Controller, now: Time, flight: &mut VecDequ
             smoothed: RTT,
             min: RTT,
         });
+        let feedback = feedback.with_ce_packets(u32::from(count + 1 == mark));
         controller.on_feedback(now, &feedback);
         count += 1;
     }
