@@ -129,6 +129,11 @@ impl Distribution {
         })
     }
 
+    /// Its 99th percentile in milliseconds; `None` if empty.
+    pub fn p99_ms(&self) -> Option<f64> {
+        (self.min_nanos <= self.max_nanos).then(|| millis(self.nanos_at(0.99)))
+    }
+
     /// Whether all recorded values are equal. Such a distribution has no cells: most responses of a
     /// server have one sample.
     fn is_single(&self) -> bool {

@@ -128,6 +128,8 @@ pub struct LabRecord {
     pub acks_dropped: u64,
     /// Time that each packet of the flow spent in queues.
     pub queue_ms: Option<Quantiles>,
+    /// Time that each packet of the flow spent in queues. 99th percentile.
+    pub queue_p99_ms: Option<f64>,
 }
 
 impl LabRecord {

@@ -80,6 +80,7 @@ fn lab(rng: &mut Rng) -> LabRecord {
         packets_dropped_random: rng.next_u64(),
         acks_dropped: rng.next_u64(),
         queue_ms: maybe(rng).map(|_| quantiles(rng)),
+        queue_p99_ms: maybe(rng).map(|number| number as f64 / 3e12),
     }
 }
 

@@ -80,6 +80,10 @@ pub(crate) fn note_queueing(
         }
     }
     for (record, waited) in flows.iter_mut().zip(waits) {
-        record.lab = Some(LabRecord { queue_ms: waited.quantiles(), ..record.lab() });
+        record.lab = Some(LabRecord {
+            queue_ms: waited.quantiles(),
+            queue_p99_ms: waited.p99_ms(),
+            ..record.lab()
+        });
     }
 }

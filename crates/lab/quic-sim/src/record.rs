@@ -39,6 +39,7 @@ pub(crate) fn record(
             packets_dropped_random: counts.dropped_random,
             acks_dropped: counts.acks_dropped,
             queue_ms: flow.queueing.quantiles(),
+            queue_p99_ms: flow.queueing.p99_ms(),
         }),
         playback: report.and_then(ClientReport::playback_record),
         ..unplayed

@@ -53,9 +53,18 @@ impl Durations {
 
     /// The quantiles in milliseconds; `None` if nothing was recorded.
     pub(crate) fn quantiles(&self) -> Option<Quantiles> {
+        self.settled().quantiles()
+    }
+
+    /// The 99th percentile in milliseconds; `None` if nothing was recorded.
+    pub(crate) fn p99_ms(&self) -> Option<f64> {
+        self.settled().p99_ms()
+    }
+
+    fn settled(&self) -> Distribution {
         let mut all = self.all.clone();
         all.record_all(&self.recent[..self.count as usize]);
-        all.quantiles()
+        all
     }
 }
 
@@ -74,6 +83,7 @@ mod tests {
             durations.record(nanos);
             all.record(nanos);
             assert_eq!(durations.quantiles(), all.quantiles(), "{index}");
+            assert_eq!(durations.p99_ms(), all.p99_ms(), "{index}");
         }
         durations.rest();
         assert_eq!(durations.quantiles(), all.quantiles());

@@ -371,6 +371,7 @@ impl<'a, S: ControllerSpec> Flow<'a, S> {
                 packets_dropped_random: self.dropped_at_random,
                 acks_dropped: self.acks_dropped,
                 queue_ms: self.queueing.quantiles(),
+                queue_p99_ms: self.queueing.p99_ms(),
             }),
             playback: report.and_then(ClientReport::playback_record),
             ..self.spec.unplayed((self.seed, self.index), "sim")

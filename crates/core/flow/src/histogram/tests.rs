@@ -19,7 +19,7 @@ fn heap_bytes(distribution: &Distribution) -> usize {
 
 #[test]
 fn empty_distribution_has_no_quantiles() {
-    assert_eq!(Distribution::new().quantiles(), None);
+    assert_eq!((Distribution::new().quantiles(), Distribution::new().p99_ms()), (None, None));
 }
 
 #[test]
@@ -133,10 +133,12 @@ proptest! {
         for nanos in &mut nanos {
             *nanos = (*nanos).min(MAX_UNITS * NANOS_PER_UNIT);
         }
-        let quantiles = distribution(nanos.iter().copied()).quantiles().expect("not empty");
+        let recorded = distribution(nanos.iter().copied());
+        let quantiles = recorded.quantiles().expect("not empty");
+        let p99 = recorded.p99_ms().expect("not empty");
         nanos.sort_unstable();
         let largest = millis(nanos[nanos.len() - 1]);
-        for (value, share) in [(quantiles.p50, 0.5), (quantiles.p95, 0.95)] {
+        for (value, share) in [(quantiles.p50, 0.5), (quantiles.p95, 0.95), (p99, 0.99)] {
             let rank = (share * nanos.len() as f64).ceil() as usize;
             let exact = millis(nanos[rank - 1]);
             prop_assert!((value - exact).abs() <= exact.max(largest / 8.0) / 256.0 + 0.001, "{value} for {exact}");

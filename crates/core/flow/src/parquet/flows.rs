@@ -62,7 +62,7 @@ pub(super) fn core_columns<'a>() -> [Column<&'a FlowRecord>; 21] {
     ]
 }
 
-pub(super) fn lab_columns<'a>() -> [Column<&'a FlowRecord>; 8] {
+pub(super) fn lab_columns<'a>() -> [Column<&'a FlowRecord>; 9] {
     [
         column(
             "bytes_delivered_early",
@@ -84,6 +84,7 @@ pub(super) fn lab_columns<'a>() -> [Column<&'a FlowRecord>; 8] {
         column("queue_min_ms", MaybeNumber(|flow| flow.lab().queue_ms.map(|ms| ms.min))),
         column("queue_p50_ms", MaybeNumber(|flow| flow.lab().queue_ms.map(|ms| ms.p50))),
         column("queue_p95_ms", MaybeNumber(|flow| flow.lab().queue_ms.map(|ms| ms.p95))),
+        column("queue_p99_ms", MaybeNumber(|flow| flow.lab().queue_p99_ms)),
     ]
 }
 
@@ -167,6 +168,7 @@ fn lab(row: &mut Row) -> Result<Option<LabRecord>, FileError> {
         packets_dropped_random: row.count_or_zero("packets_dropped_random")?,
         acks_dropped: row.count_or_zero("acks_dropped")?,
         queue_ms: quantiles(row, ["queue_min_ms", "queue_p50_ms", "queue_p95_ms"])?,
+        queue_p99_ms: row.maybe_number("queue_p99_ms")?,
     }))
 }
 

@@ -90,11 +90,15 @@ impl<'a> CellRuns<'a> {
     }
 
     /// The `quantile` of each flow's own distribution of `metric`, in seconds. Records keep the
-    /// median and the 95th percentile of RTTs and queueing delays; scenarios cannot request others.
+    /// median and the 95th percentile of RTTs and queueing delays, and the 99th of the latter; scenarios cannot request
+    /// others.
     pub(crate) fn samples_at(&self, metric: Metric, quantile: f64) -> Vec<Sample> {
         self.of_flows(|_, flow| {
             // A kernel reports its smoothed RTT, which is sampled over time.
             let is_over_time = matches!(flow.engine.as_str(), "netns" | "bpf");
+            if metric == Metric::QueueDelay && quantile > 0.95 {
+                return flow.lab().queue_p99_ms.map(|ms| ms / 1e3);
+            }
             let kept = match metric {
                 Metric::Rtt => flow.rtt_ms.filter(|_| !is_over_time),
                 Metric::RttTime => flow.rtt_ms.filter(|_| is_over_time),

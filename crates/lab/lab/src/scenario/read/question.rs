@@ -278,15 +278,21 @@ pub(crate) fn quantity(section: &Section<'_>) -> Result<Quantity> {
 
 /// Checks that records contain `statistic` of `metric`.
 pub(crate) fn check_recorded(place: &Place, metric: Metric, statistic: Statistic) -> Result<()> {
-    let kept = [0.5, 0.95].map(Statistic::Quantile);
-    if !matches!(metric, Metric::Rtt | Metric::RttTime | Metric::QueueDelay)
-        || kept.contains(&statistic)
-    {
+    let kept: &[f64] = match metric {
+        Metric::Rtt | Metric::RttTime => &[0.5, 0.95],
+        Metric::QueueDelay => &[0.5, 0.95, 0.99],
+        _ => return Ok(()),
+    };
+    if kept.iter().any(|quantile| statistic == Statistic::Quantile(*quantile)) {
         return Ok(());
     }
-    let (metric, statistic) = (metric.name(), statistic.name());
-    let message = format!("`{statistic}` of `{metric}` is not recorded");
-    Err(ScenarioError::new(place, message).help(format!("ask for {metric}.p50 or {metric}.p95")))
+    let (name, statistic) = (metric.name(), statistic.name());
+    let message = format!("`{statistic}` of `{name}` is not recorded");
+    let known = match metric {
+        Metric::QueueDelay => format!("{name}.p50, {name}.p95 or {name}.p99"),
+        _ => format!("{name}.p50 or {name}.p95"),
+    };
+    Err(ScenarioError::new(place, message).help(format!("ask for {known}")))
 }
 
 /// A metric without a statistic.
