@@ -104,6 +104,8 @@ impl NotJudged {
 
 #[cfg(test)]
 mod tests {
+    use uncork_path::Ecn;
+
     use super::*;
 
     #[test]
@@ -140,6 +142,20 @@ mod tests {
             };
             assert!(scenario.cells.iter().all(|cell| main(cell) == ["reno"]), "{}", builtin.name);
             assert!(!scenario.thresholds.is_empty(), "{}", builtin.name);
+        }
+    }
+
+    /// It needs ECT(1): without, it is CUBIC.
+    #[test]
+    fn suite_member_accepts_a_controller_for_l4s() {
+        let set = [("cc", "prague"), ("ecn", "ect1")];
+        let set = set.map(|(key, value)| (format!("flow.main.{key}"), value.to_owned()));
+        for builtin in rfc9743().builtins() {
+            let scenario = builtin.parse(&set);
+            let scenario = scenario.unwrap_or_else(|error| panic!("{}: {error}", builtin.name));
+            let flows = scenario.cells.iter().flat_map(|cell| &cell.plan.flows);
+            let mut main = flows.filter(|plan| plan.name == "main");
+            assert!(main.all(|plan| plan.ecn == Ecn::Ect1), "{}", builtin.name);
         }
     }
 
