@@ -11,6 +11,7 @@ mod determinism;
 mod elements;
 mod golden;
 mod imc23;
+mod l4s;
 mod litespeed;
 mod loss_floor;
 mod mixes;
