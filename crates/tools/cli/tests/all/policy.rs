@@ -4,6 +4,7 @@
 use std::fs;
 
 use crate::common::{Finished, Scratch, command, finish, stdout};
+use uncork_flow::{EcnEvidence, EcnUse, FlowRecord, Scope, Service, write_json_lines};
 use uncork_testkit::assert_message;
 
 const POLICY: &str = "\
@@ -123,4 +124,96 @@ fn explain_rejects_a_cookie_without_a_value() {
         assert_eq!(done.status, 2, "{cookie}");
         assert!(done.stderr.contains("--cookie"), "{}", done.stderr);
     }
+}
+
+/// A connection of `client` that began on 1 December 2026, with this number of rounds that show a queue for L4S, and a classic one.
+fn connection(client: &str, l4s_rounds: u32, classic_rounds: u32) -> FlowRecord {
+    let start = 1_796_083_200_000_000_000;
+    let marked_rounds = l4s_rounds + classic_rounds;
+    let marked_queue_us = u64::from(l4s_rounds) * 500 + u64::from(classic_rounds) * 9_000;
+    let rounds = marked_rounds + 10;
+    let evidence =
+        EcnEvidence { rounds, marked_rounds, l4s_rounds, classic_rounds, ..Default::default() };
+    let service = Service {
+        client: Some(client.into()),
+        ecn: Some(EcnUse::L4s),
+        ecn_evidence: Some(EcnEvidence { marked_queue_us, ..evidence }),
+        ..Service::blank(Scope::Connection, start, "h3", "public")
+    };
+    let packets_marked = marked_rounds.into();
+    let record = FlowRecord::blank("serve", "main", "prague", (0, 0));
+    FlowRecord { packets_sent: 1000, packets_marked, service: Some(service), ..record }
+}
+
+fn write(scratch: &Scratch, records: &[FlowRecord]) {
+    let mut file = fs::File::create(scratch.path("records.jsonl")).unwrap();
+    write_json_lines(&mut file, records).unwrap();
+}
+
+#[test]
+fn ecn_records_become_verdicts_and_a_table_that_a_policy_reads() {
+    let scratch = Scratch::new("policy-ecn");
+    let mut records = Vec::new();
+    for _ in 0..4 {
+        records.push(connection("203.0.113.0/24", 20, 0));
+        records.push(connection("2001:db8::/48", 0, 20));
+    }
+    records.push(connection("198.51.100.0/24", 20, 0));
+    // A response has the evidence of its connection: it counts once.
+    let mut response = connection("198.51.100.0/24", 20, 0);
+    response.service.as_mut().unwrap().scope = Scope::Response;
+    records.extend(std::iter::repeat_n(response, 9));
+    write(&scratch, &records);
+    let text = "\
+[table]
+file = \"ecn.table\"
+[table.arm.l4s]
+quic = \"prague\"
+[table.arm.classic]
+quic = \"prague\"
+ecn = \"classic\"
+[table.arm.none]
+ecn = \"none\"
+[[rule]]
+table = \"ecn\"
+";
+    let as_of = "--as-of=2026-12-02T00:00:00Z";
+    let arguments = ["ecn", "records.jsonl", "-o", "ecn.table", as_of];
+    let Finished { status, stdout, stderr } = policy(&scratch, text, &arguments);
+    assert_eq!((status, stderr.as_str()), (0, ""));
+    let expected = "\
+network         ecn      flows  l4s  classic  no ecn  marked queue
+2001:db8::/48   classic      4    0        4       0        9.0 ms
+203.0.113.0/24  l4s          4    4        0       0        0.5 ms
+3 networks: 1 l4s, 1 classic, 0 none; 1 unknown, which keep the policy's default
+";
+    assert_eq!(stdout, expected);
+    for (ip, ecn) in
+        [("203.0.113.9", "l4s"), ("2001:db8::9", "classic"), ("198.51.100.9", "classic")]
+    {
+        let at = "--at=2026-12-03T00:00:00Z";
+        let arguments = ["explain", "policy.toml", "--ip", ip, at, "--format", "json"];
+        let explained = policy(&scratch, text, &arguments);
+        let document: serde_json::Value = serde_json::from_str(&explained.stdout).unwrap();
+        assert_eq!(document["decision"]["ecn"], ecn, "{ip}: {}", explained.stderr);
+    }
+    // Without newer evidence the table ends after a week.
+    let later = "--as-of=2026-12-09T00:00:00Z";
+    let expired = policy(&scratch, text, &["ecn", "records.jsonl", later]).stdout;
+    assert_eq!(
+        expired,
+        "3 networks: 0 l4s, 0 classic, 0 none; 3 unknown, which keep the policy's default\n"
+    );
+}
+
+#[test]
+fn ecn_records_without_ect1_are_refused_with_what_to_do() {
+    let scratch = Scratch::new("policy-no-ecn");
+    write(&scratch, &[FlowRecord::blank("serve", "main", "cubic", (0, 0))]);
+    let Finished { status, stdout, stderr } = policy(&scratch, "", &["ecn", "records.jsonl"]);
+    assert_eq!((status, stdout.as_str()), (2, ""));
+    assert!(stderr.contains("<RECORDS>") && stderr.contains("quic = \"prague\""), "{stderr}");
+    let missing = policy(&scratch, "", &["ecn", "nowhere.parquet"]);
+    assert_eq!(missing.status, 2);
+    assert!(missing.stderr.contains("nowhere.parquet"), "{}", missing.stderr);
 }
