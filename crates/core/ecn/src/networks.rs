@@ -14,7 +14,7 @@ use crate::verdict::{Bottleneck, Verdict, verdict};
 #[derive(Clone, Debug, Default)]
 pub struct Networks(BTreeMap<String, Known>);
 
-/// What is known of a network.
+/// The evidence of a network.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
     evidence: NetworkEvidence,
