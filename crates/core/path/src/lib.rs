@@ -10,6 +10,7 @@ mod buffer;
 mod card;
 mod decimal;
 mod delay;
+mod ecn_change;
 mod gilbert;
 mod host_jitter;
 mod jitter;
@@ -28,6 +29,7 @@ mod steps;
 pub use aggregation::AggregationSpec;
 pub use bottleneck::{Bottleneck, Departure};
 pub use buffer::{Buffer, BufferError};
+pub use ecn_change::{EcnChange, EcnChangeError};
 pub use gilbert::GilbertElliott;
 pub use host_jitter::{HostJitter, HostJitterError};
 pub use jitter::{JitterDistribution, JitterSpec};
@@ -43,7 +45,7 @@ pub use packet::{Ecn, Packet};
 pub use policer::{Policer, PolicerError, PolicerSpec};
 pub use queue::{
     Cake, CakeSpec, Codel, CodelSpec, DropTail, DualPi2, DualPi2Spec, FqCodel, FqCodelSpec, Gain,
-    GainError, Pie, PieSpec, Queue, QueueError, QueueSpec, Queued,
+    GainError, Pie, PieSpec, Queue, QueueError, QueueSpec, Queued, StepMarking, StepSpec,
 };
 pub use rate::{
     LinkRate, LteError, LteSpec, RateSpec, Trace, TraceError, TraceProblem, TraceSpec, TraceStart,

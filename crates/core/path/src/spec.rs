@@ -2,7 +2,9 @@
 
 use uncork_units::{Rate, TimeDelta};
 
-use crate::{AggregationSpec, Buffer, JitterSpec, LinkSpec, LossSpec, LteError, QueueError, Step};
+use crate::{
+    AggregationSpec, Buffer, EcnChange, JitterSpec, LinkSpec, LossSpec, LteError, QueueError, Step,
+};
 
 /// A path between a server and a client: its own link and its impairments.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,9 +38,11 @@ pub struct PathSpec {
     pub uplink_loss: LossSpec,
     /// Later losses of that kind, in order of time.
     pub uplink_loss_steps: Vec<Step<LossSpec>>,
-    /// Where, relative to the links to the client, the ECN field of packets is cleared; `None` for nowhere.
-    /// Before them their queues drop what they would mark, after them no mark arrives.
-    pub clears_marks: Option<LossPosition>,
+    /// What a middlebox does to the ECN field of packets to the client; `None` for nothing.
+    pub ecn_change: Option<EcnChange>,
+    /// Position of that middlebox. Before the links their queues see the changed field, and after them it also
+    /// changes their marks.
+    pub ecn_position: LossPosition,
     /// The packets that the last link to the client delivers twice, one right behind the other.
     pub duplicates: LossSpec,
     /// The largest packet in bytes that comes to the links to the client; larger ones are lost without notice, as
@@ -127,7 +131,8 @@ impl PathSpec {
             loss_position: LossPosition::After,
             uplink_loss: LossSpec::NONE,
             uplink_loss_steps: Vec::new(),
-            clears_marks: None,
+            ecn_change: None,
+            ecn_position: LossPosition::Before,
             duplicates: LossSpec::NONE,
             max_packet: None,
         }

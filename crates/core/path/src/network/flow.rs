@@ -6,7 +6,7 @@ use super::FlowPath;
 use super::lines::DelayLines;
 use crate::delay::DelayLine;
 use crate::host_jitter::HostsSpec;
-use crate::{HostJitter, Loss, LossPosition, LossSpec, PathSpec, Step};
+use crate::{Ecn, EcnChange, HostJitter, Loss, LossPosition, LossSpec, PathSpec, Step};
 
 /// Seed streams, one of each per flow.
 const LOSS_STREAM: u64 = 1 << 32;
@@ -16,6 +16,7 @@ const JITTER_BACK_STREAM: u64 = 10 << 32;
 const CLIENT_STREAM: u64 = 11 << 32;
 const SERVER_STREAM: u64 = 12 << 32;
 const DUPLICATE_STREAM: u64 = 13 << 32;
+const MARK_STREAM: u64 = 14 << 32;
 
 /// The flows of a network, and its paths.
 #[derive(Debug)]
@@ -28,6 +29,8 @@ pub(super) struct Flows {
     losses_back: Vec<Option<Loss>>,
     /// Which packets to the client are delivered twice, up to the last flow that has any.
     duplicates: Vec<Option<Loss>>,
+    /// Which packets to the client a middlebox marks, up to the last flow of such a path.
+    marks: Vec<Option<Loss>>,
     /// The shortest delay of all flows.
     pub(super) shortest_delay: TimeDelta,
     /// The loss that has replaced the paths' own.
@@ -41,8 +44,8 @@ pub(super) struct Flow {
     /// Its delay lines to the client and to the server.
     pub(super) lines: [u32; 2],
     loss_position: LossPosition,
-    /// Where its packets to the client lose their ECN field.
-    pub(super) clears_marks: Option<LossPosition>,
+    /// Where a middlebox changes the ECN field of its packets to the client.
+    pub(super) ecn_changes: Option<LossPosition>,
     /// Its largest packet to the client, in bytes.
     pub(super) max_packet: u32,
     /// Whether its packets to the client may be lost at random.
@@ -86,6 +89,7 @@ impl Flows {
             all: Vec::new(),
             losses_back: Vec::new(),
             duplicates: Vec::new(),
+            marks: Vec::new(),
             shortest_delay: TimeDelta::MAX,
             changed_loss: None,
         }
@@ -142,17 +146,19 @@ impl Flows {
             if back.loss != LossSpec::NONE {
                 loss.change(back.loss);
             }
-            self.losses_back.resize(number as usize, None);
-            self.losses_back.push(Some(loss));
+            put(&mut self.losses_back, number, loss);
         }
         let later = path.one_way_steps().map(|step| step.value);
         self.shortest_delay = later.fold(self.shortest_delay.min(one_way), TimeDelta::min);
         if path.duplicates != LossSpec::NONE {
             let process = Loss::new(path.duplicates, seed, stream(DUPLICATE_STREAM));
-            self.duplicates.resize(number as usize, None);
-            self.duplicates.push(Some(process));
+            put(&mut self.duplicates, number, process);
         }
-        let PathSpec { loss_position, clears_marks, max_packet, .. } = *path;
+        if let Some(EcnChange::Mark(spec)) = path.ecn_change {
+            put(&mut self.marks, number, Loss::new(spec, seed, stream(MARK_STREAM)));
+        }
+        let ecn_changes = path.ecn_change.map(|_| path.ecn_position);
+        let PathSpec { loss_position, max_packet, .. } = *path;
         let may_lose = path.may_lose() || self.changed_loss.is_some();
         let max_packet = max_packet.unwrap_or(u32::MAX);
         let path = index as u32;
@@ -161,7 +167,7 @@ impl Flows {
             host,
             lines,
             loss_position,
-            clears_marks,
+            ecn_changes,
             max_packet,
             may_lose,
             lossless_packets: 0,
@@ -244,6 +250,15 @@ impl Flows {
         process.and_then(Option::as_mut).is_some_and(Loss::strikes)
     }
 
+    /// The ECN field behind the middlebox of the flow's path, for a packet that comes to it with `ecn`.
+    #[cold]
+    pub(super) fn changed_ecn(&mut self, flow: u32, ecn: Ecn) -> Ecn {
+        let path = &self.paths[self.all[flow as usize].path as usize];
+        let Some(change) = path.ecn_change else { return ecn };
+        let process = self.marks.get_mut(flow as usize).and_then(Option::as_mut);
+        change.apply(ecn, || process.is_some_and(Loss::strikes))
+    }
+
     /// A flow has sent its last packet.
     pub(super) fn end(&mut self, flow: u32) {
         let flow = &mut self.all[flow as usize];
@@ -260,6 +275,12 @@ impl Flows {
             }
         }
     }
+}
+
+/// Makes `process` that of the flow with this number; none with a higher one has any yet.
+fn put(processes: &mut Vec<Option<Loss>>, number: u32, process: Loss) {
+    processes.resize(number as usize, None);
+    processes.push(Some(process));
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use super::schedule::{EventSource, Schedule};
 use super::spec::{Body, Cause, Direction, Fate, FlowPath, NetworkSpec, Offer};
 use crate::card::Card;
 use crate::links::Links;
-use crate::{Ecn, LossPosition, LossSpec, Packet};
+use crate::{LossPosition, LossSpec, Packet};
 
 /// The next step. Packets are large, so they stay in the network until the caller takes them.
 #[derive(Clone, Copy, Debug)]
@@ -252,10 +252,11 @@ impl<D: Body, U: Body, E: Copy> Network<D, U, E> {
         drops: &mut impl DropSink<D, U>,
     ) {
         let flow = self.flows.get(packet.flow);
-        if flow.clears_marks == Some(LossPosition::Before) {
-            packet.ecn = Ecn::NotEct;
+        let max_packet = flow.max_packet;
+        if flow.ecn_changes == Some(LossPosition::Before) {
+            packet.ecn = self.flows.changed_ecn(packet.flow, packet.ecn);
         }
-        if packet.bytes > flow.max_packet {
+        if packet.bytes > max_packet {
             return drops.down(packet, Cause::Loss);
         }
         if self.flows.loses_before_links(now, packet.flow) {
@@ -295,10 +296,10 @@ impl<D: Body, U: Body, E: Copy> Network<D, U, E> {
         let departed = down.depart((now, link), path, schedule, dropped);
         if let Some(mut packet) = departed {
             let flow = flows.get(packet.flow);
-            if flow.clears_marks == Some(LossPosition::After) {
-                packet.ecn = Ecn::NotEct;
-            }
             let [line, _] = flow.lines;
+            if flow.ecn_changes == Some(LossPosition::After) {
+                packet.ecn = flows.changed_ecn(packet.flow, packet.ecn);
+            }
             let copied = flows.duplicates(packet.flow).then(|| packet.body.copied()).flatten();
             let copy = copied.map(|body| packet.with_body(body));
             down.propagate((now, line), packet, schedule);
@@ -371,7 +372,7 @@ impl<B: Body> Network<B> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{BackSpec, Buffer, HostJitter, PathSpec};
+    use crate::{BackSpec, Buffer, Ecn, EcnChange, HostJitter, PathSpec};
 
     #[derive(Clone, Copy, Debug)]
     struct Number(u64);
@@ -383,7 +384,7 @@ mod tests {
     }
 
     /// What arrives of packets with these sizes, sent to the client 1 ms apart, in order.
-    fn arrived(change: fn(&mut PathSpec), sizes: &[u32]) -> Vec<(u64, Ecn)> {
+    fn arrived(change: impl FnOnce(&mut PathSpec), sizes: &[u32]) -> Vec<(u64, Ecn)> {
         let rtt = TimeDelta::from_millis(10);
         let mut path = PathSpec::new(Rate::from_mbit(100), rtt, Buffer::Packets(10));
         change(&mut path);
@@ -427,13 +428,22 @@ mod tests {
     }
 
     #[test]
-    fn the_ecn_field_is_cleared_at_either_place() {
-        for change in
-            [(|path| path.clears_marks = Some(LossPosition::Before)) as fn(&mut PathSpec), |path| {
-                path.clears_marks = Some(LossPosition::After);
-            }]
-        {
+    fn the_ecn_field_is_changed_at_either_place() {
+        for position in [LossPosition::Before, LossPosition::After] {
+            let change = |path: &mut PathSpec| {
+                path.ecn_change = Some(EcnChange::Bleach);
+                path.ecn_position = position;
+            };
             assert_eq!(arrived(change, &[1500]), [(0, Ecn::NotEct)]);
         }
+    }
+
+    #[test]
+    fn a_middlebox_marks_every_third_packet() {
+        let change = |path: &mut PathSpec| {
+            path.ecn_change = Some("ce:every:3".parse().expect("a change"));
+        };
+        let fields: Vec<Ecn> = arrived(change, &[1500; 6]).iter().map(|(_, ecn)| *ecn).collect();
+        assert_eq!(fields, [Ecn::Ect0, Ecn::Ect0, Ecn::Ce, Ecn::Ect0, Ecn::Ect0, Ecn::Ce]);
     }
 }

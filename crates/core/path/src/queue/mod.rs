@@ -17,6 +17,7 @@ mod pie;
 #[cfg(test)]
 mod properties;
 mod spec;
+mod step;
 
 use uncork_units::{Rng, Time};
 
@@ -30,6 +31,7 @@ pub use fq_codel::{FqCodel, FqCodelSpec};
 pub use gain::{Gain, GainError};
 pub use pie::{Pie, PieSpec};
 pub use spec::{QueueError, QueueSpec};
+pub use step::{StepMarking, StepSpec};
 
 /// A packet with its arrival time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +57,8 @@ pub enum Queue<T> {
     DualPi2(DualPi2<T>),
     /// Drops at random, at the rate that keeps the delay at a target (RFC 8033).
     Pie(Pie<T>),
+    /// FIFO that marks above a fixed sojourn time.
+    Step(StepMarking<T>),
 }
 
 impl<T> Queue<T> {
@@ -73,6 +77,7 @@ impl<T> Queue<T> {
             Self::Cake(queue) => queue.enqueue(now, packet, rng, dropped),
             Self::DualPi2(queue) => queue.enqueue(now, packet, dropped),
             Self::Pie(queue) => queue.enqueue(now, packet, rng, dropped),
+            Self::Step(queue) => queue.enqueue(now, packet, dropped),
         }
     }
 
@@ -90,6 +95,7 @@ impl<T> Queue<T> {
             Self::Cake(queue) => queue.dequeue(now, rng, dropped),
             Self::DualPi2(queue) => queue.dequeue(now, dropped),
             Self::Pie(queue) => queue.dequeue(now),
+            Self::Step(queue) => queue.dequeue(now),
         }
     }
 
@@ -102,6 +108,7 @@ impl<T> Queue<T> {
             Self::Cake(queue) => queue.bytes(),
             Self::DualPi2(queue) => queue.bytes(),
             Self::Pie(queue) => queue.bytes(),
+            Self::Step(queue) => queue.bytes(),
         }
     }
 
@@ -114,6 +121,7 @@ impl<T> Queue<T> {
             Self::Cake(queue) => queue.packets(),
             Self::DualPi2(queue) => queue.packets(),
             Self::Pie(queue) => queue.packets(),
+            Self::Step(queue) => queue.packets(),
         }
     }
 }

@@ -9,7 +9,7 @@ use super::{Queue, QueueSpec};
 use crate::{Ecn, Packet};
 
 /// Parameters with which drops, collisions and batches occur within a few dozen packets.
-const SPECS: [&str; 9] = [
+const SPECS: [&str; 10] = [
     "droptail",
     "codel:target=1ms,interval=5ms",
     "codel:target=1ms,interval=5ms,ecn",
@@ -19,6 +19,7 @@ const SPECS: [&str; 9] = [
     "cake:rtt=5ms",
     "pie:target=1ms,tupdate=1ms,burst=0s,ecn",
     "dualpi2:target=1ms,tupdate=1ms,step=1ms",
+    "step:threshold=1ms",
 ];
 const LIMIT: u64 = 40_000;
 

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use super::params::Params;
 use super::{
     Cake, CakeSpec, Codel, CodelSpec, DropTail, DualPi2, DualPi2Spec, FqCodel, FqCodelSpec, Pie,
-    PieSpec, Queue,
+    PieSpec, Queue, StepMarking, StepSpec,
 };
 
 /// A queue discipline with its parameters. The size of the queue is not part of it.
@@ -28,6 +28,7 @@ use super::{
 /// | `cake`     | `rtt`                          | `100ms`         | interval; target is rtt / 20   |
 /// |            | `ecn`, `noecn`                 | `ecn`           |                                |
 /// | `pie`      | see [`PieSpec`]                |                 |                                |
+/// | `step`     | `threshold`                    | `1ms`           | sojourn time that is marked    |
 /// | `dualpi2`  | see [`DualPi2Spec`]            |                 |                                |
 ///
 /// The defaults are those of RFC 8289 §5.3 and RFC 8290 §5.2, and Linux's for `cake`. A target
@@ -49,6 +50,8 @@ pub enum QueueSpec {
     DualPi2(DualPi2Spec),
     /// Proportional integral controller, enhanced (RFC 8033).
     Pie(PieSpec),
+    /// FIFO that marks above a fixed sojourn time.
+    Step(StepSpec),
 }
 
 /// Why a text is not a valid queue discipline.
@@ -57,7 +60,7 @@ pub enum QueueSpec {
 pub enum QueueError {
     /// Unknown discipline.
     #[error(
-        "unknown queue discipline '{0}'; expected droptail, codel, fq_codel, cake, dualpi2 or pie"
+        "unknown queue discipline '{0}'; expected droptail, codel, fq_codel, cake, dualpi2, pie or step"
     )]
     Discipline(String),
     /// Unknown parameter.
@@ -107,6 +110,7 @@ impl QueueSpec {
             Self::Cake(spec) => Queue::Cake(Cake::new(*spec, limit_bytes)),
             Self::DualPi2(spec) => Queue::DualPi2(DualPi2::new(*spec, limit_bytes)),
             Self::Pie(spec) => Queue::Pie(Pie::new(*spec, limit_bytes)),
+            Self::Step(spec) => Queue::Step(StepMarking::new(*spec, limit_bytes)),
         }
     }
 }
@@ -129,6 +133,7 @@ impl FromStr for QueueSpec {
             "cake" => CakeSpec::parse(list).map(Self::Cake),
             "dualpi2" => DualPi2Spec::parse(list).map(Self::DualPi2),
             "pie" => PieSpec::parse(list).map(Self::Pie),
+            "step" => StepSpec::parse(list).map(Self::Step),
             _ => Err(QueueError::Discipline(name.to_owned())),
         }
     }
@@ -144,6 +149,7 @@ impl fmt::Display for QueueSpec {
             Self::Cake(spec) => spec.fmt(f),
             Self::DualPi2(spec) => spec.fmt(f),
             Self::Pie(spec) => spec.fmt(f),
+            Self::Step(spec) => spec.fmt(f),
         }
     }
 }
@@ -178,6 +184,8 @@ mod tests {
             "fq_codel:flows=16,quantum=300B,limit=100,target=1ms,interval=20ms,noecn",
             "cake",
             "cake:rtt=50ms,noecn",
+            "step",
+            "step:threshold=500us",
         ] {
             assert_eq!(spec(text).to_string(), text);
         }
@@ -245,6 +253,8 @@ mod tests {
             ("codel:ecn=1", "the ecn of codel needs no value, not ecn=1"),
             ("fq_codel:flows=0", "the flows of fq_codel needs a number from 1 to 65536"),
             ("fq_codel:quantum=255B", "the quantum of fq_codel needs a size from 256B to 1MiB"),
+            ("step:1ms", "step has no parameter '1ms'; it has threshold"),
+            ("step:threshold=0s", "the threshold of step needs a time from 1us to 10s"),
             ("codel:ecn,ecn", "ecn of codel is given twice"),
         ] {
             assert!(error(text).starts_with(message), "{text}: {}", error(text));

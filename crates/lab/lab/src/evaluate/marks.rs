@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use uncork_cc::Algorithm;
 use uncork_path::{Ecn, QueueSpec};
+use uncork_units::TimeDelta;
 
 use super::results::RunResults;
 use crate::scenario::{CellPlan, FlowPlan};
@@ -44,10 +45,10 @@ fn queue(plan: &CellPlan, flow: &FlowPlan) -> Option<QueueSpec> {
 }
 
 /// The reaction of a controller to marks, and the remedy, if its queue expects another: one in
-/// proportion behind DualPI2's shallow threshold for ECT(1) (RFC 9331 §4.3), elsewhere the reaction to
+/// proportion behind a shallow threshold for ECT(1) (RFC 9331 §4.3), elsewhere the reaction to
 /// a loss (RFC 3168 §5).
 fn unexpected(algorithm: Algorithm, ecn: Ecn, queue: QueueSpec) -> Option<&'static str> {
-    let is_shallow = ecn == Ecn::Ect1 && matches!(queue, QueueSpec::DualPi2(_));
+    let is_shallow = ecn == Ecn::Ect1 && is_for_l4s(queue);
     match (algorithm, ecn) {
         (_, Ecn::NotEct) => None,
         (Algorithm::Bbr1, _) => Some(
@@ -63,6 +64,15 @@ fn unexpected(algorithm: Algorithm, ecn: Ecn, queue: QueueSpec) -> Option<&'stat
              takes too much; use ecn = \"ect0\"",
         ),
         _ => None,
+    }
+}
+
+/// Whether the queue marks ECT(1) at a shallow threshold: up to 2 ms, for a step of packets of any kind.
+fn is_for_l4s(queue: QueueSpec) -> bool {
+    match queue {
+        QueueSpec::DualPi2(_) => true,
+        QueueSpec::Step(step) => step.threshold <= TimeDelta::from_millis(2),
+        _ => false,
     }
 }
 
@@ -108,6 +118,7 @@ mod tests {
     fn expected_answers_are_no_doubt() {
         for (cc, ecn, queue) in [
             ("bbr2", "ect1", "dualpi2"),
+            ("bbr2", "ect1", "step"),
             ("bbr3", "ect0", "codel:ecn"),
             ("cubic", "ect0", "dualpi2"),
             ("bbr1", "none", "dualpi2"),

@@ -98,7 +98,7 @@ pub(super) const LINK: &[Key] = &[
     Key::with_default(
         "queue",
         r#"`"droptail"`"#,
-        r#"`droptail`, `codel`, `fq_codel`, `cake`, `pie` or `dualpi2`, with parameters as in `"codel:target=10ms,ecn"`"#,
+        r#"`droptail`, `codel`, `fq_codel`, `cake`, `pie`, `dualpi2` or `step`, with parameters as in `"codel:target=10ms,ecn"`"#,
     ),
     Key::with_default(
         "buffer",
@@ -146,9 +146,14 @@ pub(super) const PATH_ONLY: &[Key] = &[
     ),
     Key::with_default("uplink_loss_steps", "none", "as `loss_steps`, for `uplink_loss`"),
     Key::with_default(
-        "clears_marks",
-        "nowhere",
-        r#"where a router clears the ECN field on the way to the client: `"before"` the queue, which then drops instead of marking, or `"after"` the link, so that no mark arrives"#,
+        "ecn",
+        "none",
+        r#"what a middlebox does to the [ECN field](#ecn-middleboxes) on the way to the client: `"bleach"`, `"ect1-to-ect0"`, `"ce:1%"`"#,
+    ),
+    Key::with_default(
+        "ecn_position",
+        r#"`"before"`"#,
+        r#"where it does so: `"before"` the queue, or `"after"` the link, where it also changes the queue's marks"#,
     ),
     Key::with_default(
         "duplicates",
@@ -194,7 +199,7 @@ pub(super) const PATH_ONLY: &[Key] = &[
 ];
 
 /// Keys of `[path]` and `[path.NAME]`.
-pub(super) const PATH: &[Key] = &Key::join::<27>(LINK, PATH_ONLY);
+pub(super) const PATH: &[Key] = &Key::join::<28>(LINK, PATH_ONLY);
 
 /// Keys of `lte`.
 pub(super) const LTE: &[Key] = &[

@@ -2,7 +2,7 @@
 
 use uncork_apps::{ClientSpec, FetchSpec, ObjectSizes};
 use uncork_flow::FlowRecord;
-use uncork_path::{Buffer, Ecn, LossPosition, LossSpec, PathSpec, Step};
+use uncork_path::{Buffer, Ecn, EcnChange, LossPosition, LossSpec, PathSpec, Step};
 use uncork_sim::{AckPolicy, FlowSpec, Migration, RunResult, RunSpec, Workload};
 use uncork_units::{Time, TimeDelta};
 
@@ -101,10 +101,11 @@ fn the_way_back_loses_acknowledgements_and_requests() {
 /// A queue that would mark drops what has no ECN field any more; a mark that is cleared behind it is lost.
 #[test]
 fn marks_are_cleared_before_or_after_the_queue() {
-    let run = |clears_marks| {
+    let run = |bleaches: Option<LossPosition>| {
         let mut path = path(20, 40);
         path.link.queue = "codel:ecn".parse().expect("a queue");
-        path.clears_marks = clears_marks;
+        path.ecn_change = bleaches.map(|_| EcnChange::Bleach);
+        path.ecn_position = bleaches.unwrap_or(LossPosition::Before);
         let mut spec = transfer(path, 5_000_000);
         spec.flows[0].ecn = Ecn::Ect0;
         both(&spec)

@@ -46,7 +46,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, default_value = "1bdp", value_name = "SIZE", value_delimiter = ',')]
     #[arg(allow_hyphen_values = true, help_heading = "Path")]
     buffer: Vec<Buffer>,
-    /// Discipline of that queue: droptail, codel, fq_codel, cake, pie or dualpi2, with parameters as in
+    /// Discipline of that queue: droptail, codel, fq_codel, cake, pie, dualpi2 or step, with parameters as in
     /// codel:target=10ms,ecn [default: droptail]
     #[arg(long, value_name = "NAME", help_heading = "Path")]
     queue: Option<QueueSpec>,

@@ -97,7 +97,8 @@ fn path(
         loss_position: position(section, "loss_position")?.unwrap_or(LossPosition::After),
         uplink_loss: section.read("uplink_loss", loss_spec)?.unwrap_or(LossSpec::NONE),
         uplink_loss_steps: section.read("uplink_loss_steps", loss_steps)?.unwrap_or_default(),
-        clears_marks: position(section, "clears_marks")?,
+        ecn_change: section.read("ecn", Node::parse)?,
+        ecn_position: ecn_position(section)?,
         duplicates: section.read("duplicates", Node::parse)?.unwrap_or(LossSpec::NONE),
         max_packet: section.read("max_packet", max_packet)?,
         jitter: jitter(section)?,
@@ -206,6 +207,13 @@ fn queue(node: &Node) -> Result<QueueSpec> {
 fn position(section: &Section<'_>, key: &str) -> Result<Option<LossPosition>> {
     let known = [("after", LossPosition::After), ("before", LossPosition::Before)];
     section.read(key, |node| node.choice("position", &known))
+}
+
+fn ecn_position(section: &Section<'_>) -> Result<LossPosition> {
+    if section.get("ecn").is_none() {
+        section.forbid(&["ecn_position"], "the path does not change the ECN field")?;
+    }
+    Ok(position(section, "ecn_position")?.unwrap_or(LossPosition::Before))
 }
 
 fn jitter(section: &Section<'_>) -> Result<Option<JitterSpec>> {

@@ -51,7 +51,7 @@ pub(crate) struct EmuArgs {
     /// Drop packets before the bottleneck's queue or after its link
     #[arg(long, default_value = "after", value_name = "PLACE", help_heading = "Path")]
     loss_position: Place,
-    /// Queue discipline: droptail, codel, fq_codel, cake, pie or dualpi2. Parameters follow a colon:
+    /// Queue discipline: droptail, codel, fq_codel, cake, pie, dualpi2 or step. Parameters follow a colon:
     /// codel:target=10ms,ecn. droptail:1bdp also sets the size
     #[arg(long, default_value = "droptail", allow_hyphen_values = true, help_heading = "Path")]
     queue: QueueArg,
