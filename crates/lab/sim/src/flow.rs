@@ -72,6 +72,7 @@ impl Body for Upstream {}
 /// on retransmissions (§6.1.5), and so does Linux (`tcp_ecn_send`). RFC 8311 §4.3 allows
 /// experiments to set it on both; Linux does so for controllers that need ECN on all packets
 /// (`tcp_ca_needs_ecn`), namely those for L4S and data centres.
+//= rfc9768 3.1.5-2
 const fn ecn_of(ecn: Ecn, body: &Downstream) -> Ecn {
     match (ecn, body) {
         (Ecn::Ect0, Downstream::SynAck(_)) => Ecn::NotEct,
@@ -133,12 +134,13 @@ impl<'a, S: ControllerSpec> Flow<'a, S> {
     /// A new flow.
     pub(crate) fn new(run: &'a RunSpec<S>, index: u32) -> Self {
         let spec = &run.flows[index as usize];
+        let (ecn, accecn) = spec.negotiated_ecn();
         let until = if let Workload::Until(end) = spec.workload { end } else { Time::NEVER };
         Self {
             spec,
             until,
             index,
-            ecn: spec.ecn,
+            ecn,
             seed: run.seed,
             offload: run.offload,
             connected: false,
@@ -146,7 +148,8 @@ impl<'a, S: ControllerSpec> Flow<'a, S> {
             server: Server::Listening,
             answered: 0,
             client: Receiver::new(app::unasked(spec.workload), spec.acks)
-                .with_window(spec.receive_window, run.receive_window_steps(spec)),
+                .with_window(spec.receive_window, run.receive_window_steps(spec))
+                .with_accecn(accecn),
             app: App::new(run, spec, index),
             app_timer: FlowTimer::default(),
             finished: false,
@@ -217,12 +220,14 @@ impl<'a, S: ControllerSpec> Flow<'a, S> {
             return;
         }
         let stream = app::unasked(self.spec.workload);
+        let (ecn, accecn) = self.spec.negotiated_ecn();
         let seed = Rng::new(self.seed, CONTROLLER_STREAM + u64::from(self.index)).next_u64();
         let host = Host {
             handshake_rtt: now.since(syn_ack),
             initial_window: self.spec.initial_window,
             offload: self.offload,
-            scalable_marks: self.spec.ecn == Ecn::Ect1,
+            scalable_marks: ecn == Ecn::Ect1,
+            accecn,
             seed,
         };
         let window = self.spec.receive_window;
@@ -384,6 +389,7 @@ mod tests {
     use super::*;
 
     #[test]
+    //= rfc9768 3.1.5-2 test
     fn only_new_data_is_ecn_capable_except_with_l4s() {
         let data = |repeats| {
             let segment = Segment { repeats, ..Segment::alone(0, 0, Time::ZERO, 1448) };

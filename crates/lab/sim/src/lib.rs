@@ -31,5 +31,7 @@ pub use offload::Offload;
 pub use opening::{Launch, Program, program_starts};
 pub use run::{RunResult, Simulation, run};
 pub use segments::{HEADER_BYTES, MSS_BYTES, PACKET_BYTES};
-pub use spec::{AckPolicy, CommandRecords, CommandSpec, FlowSpec, Migration, RunSpec, Workload};
+pub use spec::{
+    AccEcn, AckPolicy, CommandRecords, CommandSpec, FlowSpec, Migration, RunSpec, Workload,
+};
 pub use view::FlowView;

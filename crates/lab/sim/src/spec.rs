@@ -61,6 +61,8 @@ pub struct FlowSpec<S: ControllerSpec = CcSpec> {
     /// retransmissions are Not-ECT (RFC 3168 §6.1.1, §6.1.5); with ECT(1) they are ECT(1). The client's packets are
     /// Not-ECT (§6.1.4).
     pub ecn: Ecn,
+    /// Whether a TCP connection has AccECN; `None` for what the ECN field needs: all of it with ECT(1), else none.
+    pub accecn: Option<AccEcn>,
     /// When the client starts to connect.
     pub start: Time,
     /// RTT without queueing; `None` uses the path's.
@@ -79,6 +81,18 @@ pub struct FlowSpec<S: ControllerSpec = CcSpec> {
     pub acks: AckPolicy,
     /// An earlier connection's observations of the path, for Careful Resume.
     pub resume: Option<ResumeHint>,
+}
+
+/// What client and server of a TCP connection have of AccECN (RFC 9768).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccEcn {
+    /// Nothing: the client has the ECN of RFC 3168, and packets leave with ECT(0) instead of ECT(1). The server learns of
+    /// each mark, where RFC 3168 reports that there were some.
+    None,
+    /// The ACE field alone: a middlebox removes the option.
+    Counter,
+    /// The ACE field and the option.
+    Option,
 }
 
 /// A change of the client's address (RFC 9000 §9).
@@ -166,6 +180,16 @@ impl FlowSpec {
 }
 
 impl<S: ControllerSpec> FlowSpec<S> {
+    /// The ECN field of its packets over TCP, and how its client reports marks. Without AccECN a host does not send
+    /// ECT(1) (RFC 9331 §4.2).
+    pub fn negotiated_ecn(&self) -> (Ecn, AccEcn) {
+        let usual = if self.ecn == Ecn::Ect1 { AccEcn::Option } else { AccEcn::None };
+        match (self.ecn, self.accecn.unwrap_or(usual)) {
+            (Ecn::Ect1, AccEcn::None) => (Ecn::Ect0, AccEcn::None),
+            negotiated => negotiated,
+        }
+    }
+
     /// A flow that starts at once, with the path's RTT and no limit by its receiver.
     pub const fn new(cc: S, workload: Workload) -> Self {
         Self {
@@ -173,6 +197,7 @@ impl<S: ControllerSpec> FlowSpec<S> {
             path: 0,
             host: None,
             ecn: Ecn::NotEct,
+            accecn: None,
             start: Time::ZERO,
             rtt: None,
             workload,
@@ -226,13 +251,20 @@ impl<S: ControllerSpec> RunSpec<S> {
             .map(|policy| own(if policy.delay.is_some() { "ack_delay" } else { "ack_every" }));
         let reason = "sockets of the kernel have one window";
         let windows = self.flows.iter().find_map(|flow| flow.receive_window_steps);
+        let accecn = self.flows.iter().find_map(|flow| flow.accecn);
+        let accecn = accecn.map(|_| ("accecn", "the kernel's hosts negotiate it by themselves"));
         let copies = self.paths.iter().find(|path| path.duplicates != LossSpec::NONE);
         let copies = copies.map(|_| ("duplicates", "the emulated path delivers no packet twice"));
         let migrations = self.flows.iter().find_map(|flow| flow.migrations);
         let migrations =
             migrations.map(|_| ("migrations", "a TCP connection ends with its address"));
         let windows = windows.map(|_| ("receive_window_steps", reason));
-        card.or(copies).or(acks).or(windows).or(migrations).or_else(|| self.simulated_start())
+        card.or(copies)
+            .or(acks)
+            .or(accecn)
+            .or(windows)
+            .or(migrations)
+            .or_else(|| self.simulated_start())
     }
 
     /// A start of its own that a flow has, which sockets of the kernel do not offer.

@@ -1,7 +1,7 @@
 //! Packets from servers to clients.
 
 use uncork_cc::ControllerSpec;
-use uncork_path::{Cause, Ecn, Line, Packet};
+use uncork_path::{Cause, Line, Packet};
 
 use crate::flow::{Downstream, Flow, Upstream};
 use crate::run::Simulation;
@@ -79,7 +79,7 @@ impl<S: ControllerSpec> Simulation<'_, S> {
                 self.arm_app(index);
             }
             Downstream::Data { mut segment, .. } => {
-                segment.ce = ecn == Ecn::Ce;
+                segment.ecn = ecn;
                 self.on_data(index, segment);
             }
         }

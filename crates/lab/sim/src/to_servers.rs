@@ -1,6 +1,6 @@
 //! Messages from clients to servers.
 
-use uncork_cc::{Controller, ControllerSpec};
+use uncork_cc::ControllerSpec;
 use uncork_path::{Ecn, Line, Offer, Packet};
 
 use crate::flow::{Server, Upstream};
@@ -39,7 +39,7 @@ impl<S: ControllerSpec> Simulation<'_, S> {
                 if let Some(rtt) = sender.on_ack(self.now, &ack, &mut self.scratch) {
                     flow.rtts.record(rtt.as_nanos());
                 }
-                if flow.ecn == Ecn::Ect1 && sender.controller().found_classic_queue() {
+                if flow.ecn == Ecn::Ect1 && sender.leaves_ect1(self.now) {
                     flow.ecn = Ecn::Ect0;
                 }
                 if sender.is_done() {

@@ -108,6 +108,7 @@ fn replaced(run: RunSpec, replacement: InPlaceOfBbr) -> RunSpec<Spec> {
         path: flow.path,
         host: flow.host,
         ecn: flow.ecn,
+        accecn: flow.accecn,
         start: flow.start,
         rtt: flow.rtt,
         workload: flow.workload,

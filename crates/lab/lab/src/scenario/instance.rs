@@ -256,6 +256,7 @@ impl<'a> Builder<'a> {
         self.run.flows.push(FlowSpec {
             host: flow.host.or(spec.host),
             ecn: flow.ecn,
+            accecn: flow.accecn,
             rtt: flow.rtt,
             initial_window: flow.initial_window,
             resume: flow.resume,

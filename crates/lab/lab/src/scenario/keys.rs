@@ -251,6 +251,11 @@ pub(super) const CLASS: &[Key] = &[
     Key::new("rtt", "round-trip time instead of the path's"),
     Key::with_default("ecn", r#"`"none"`"#, r#"`"none"`, `"ect0"`, `"ect1"`; see [marks](#marks)"#),
     Key::with_default(
+        "accecn",
+        r#"`"option"` with ECT(1), else `"none"`"#,
+        r#"how TCP's acknowledgements report marks: `"option"`, `"counter"` or `"none"`; see [AccECN](#accecn). `sim` and `quic-sim` only"#,
+    ),
+    Key::with_default(
         "initial_window",
         "ten packets",
         r#"the server's initial congestion window: packets (`"32p"`) or bytes. Over TCP it leaves within half of the handshake's round trip, as with `uncork steer`. `sim` and `quic-sim` only"#,
@@ -312,7 +317,7 @@ pub(super) const WORKLOADS: &[Key] = &[
 ];
 
 /// Keys of `[flow.NAME]`.
-pub(super) const FLOW: &[Key] = &Key::join::<26>(CLASS, WORKLOADS);
+pub(super) const FLOW: &[Key] = &Key::join::<27>(CLASS, WORKLOADS);
 
 /// Keys of `resume`.
 pub(super) const RESUME: &[Key] = &[

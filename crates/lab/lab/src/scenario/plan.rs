@@ -3,7 +3,7 @@
 use uncork_apps::{CbrSpec, ClientSpec, ObjectSizes};
 use uncork_cc::{CcSpec, InitialWindow, ResumeHint};
 use uncork_path::{Buffer, Ecn, LinkSpec, LossSpec, PathSpec, RateSpec, Step};
-use uncork_sim::{AckPolicy, CommandSpec, Migration};
+use uncork_sim::{AccEcn, AckPolicy, CommandSpec, Migration};
 use uncork_units::{Rate, TimeDelta};
 
 use super::draw::{Between, Draw};
@@ -57,6 +57,7 @@ pub(crate) struct FlowPlan {
     pub(crate) spread: Option<TimeDelta>,
     pub(crate) rtt: Option<TimeDelta>,
     pub(crate) ecn: Ecn,
+    pub(crate) accecn: Option<AccEcn>,
     pub(crate) initial_window: Option<InitialWindow>,
     pub(crate) resume: Option<ResumeHint>,
     pub(crate) receive_window: u64,

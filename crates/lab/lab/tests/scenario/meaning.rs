@@ -294,6 +294,7 @@ fn engines_refuse_what_their_hosts_or_paths_cannot_do() {
         ("duplicates = \"1%\"", "", &[Engine::Sim, Engine::QuicSim][..]),
         ("max_packet = \"1400B\"", "", &[Engine::QuicSim][..]),
         ("", "migrations = [[\"1s\", \"port\"]]\n", &[Engine::QuicSim][..]),
+        ("", "accecn = \"counter\"\n", &[Engine::Sim, Engine::QuicSim][..]),
         ("", "ack_every = 4\n", &[Engine::Sim, Engine::QuicSim][..]),
         ("", "ack_delay = \"20ms\"\n", &[Engine::Sim, Engine::QuicSim][..]),
         ("", "receive_window_steps = [[\"1s\", \"1MB\"]]\n", &[Engine::Sim, Engine::QuicSim][..]),

@@ -24,6 +24,7 @@ const CASES: &[Case] = &[
     case(RTT, "rtt = \"50ms\"\nqueue = \"codel:targt=5ms\"", "\"codel:targt=5ms\""),
     case(RTT, "rtt = \"50ms\"\nloss_position = \"behind\"", "\"behind\""),
     case("count = 2", "ecn = \"ect2\"", "\"ect2\""),
+    case("count = 2", "accecn = \"ace\"", "\"ace\""),
     // Types and units.
     case("seeds = 3", "seeds = \"3\"", "\"3\""),
     case(RTT, "rtt = 50", "50"),

@@ -1,6 +1,7 @@
 //! Acknowledgements.
 
 use super::Segment;
+use super::accecn::EcnEcho;
 use super::ranges::Range;
 use crate::spec::FlowSpec;
 
@@ -20,8 +21,8 @@ pub(crate) struct Ack {
     pub(crate) trigger: Segment,
     /// Whether that segment is a duplicate (RFC 2883 D-SACK).
     pub(crate) duplicate: bool,
-    /// Segments with CE received so far (RFC 9768: AccECN's counter, without its wrap).
-    pub(crate) marked: u64,
+    /// Marks received so far.
+    pub(crate) ecn: EcnEcho,
     /// The receive window in bytes.
     pub(crate) window: u64,
 }
@@ -47,7 +48,8 @@ impl Ack {
             let above = (range.start - cumulative) as u32;
             *block = SackBlock { above, length: (range.end - range.start) as u32 };
         }
-        Self { cumulative, sack, trigger, duplicate: false, marked: 0, window: FlowSpec::WIDE_OPEN }
+        let (ecn, window) = (EcnEcho::marks(0), FlowSpec::WIDE_OPEN);
+        Self { cumulative, sack, trigger, duplicate: false, ecn, window }
     }
 
     pub(crate) fn sack_blocks(&self) -> impl Iterator<Item = Range> {

@@ -2,12 +2,15 @@
 //!
 //! Modelled: SACK (RFC 2018, RFC 2883), RACK-TLP (RFC 8985), RTO (RFC 6298), delayed ACKs (RFC 9293
 //! §3.8.6.3, Linux's 40 ms), pacing, the receive window, the three-way handshake, and on request
-//! segmentation offload. Not modelled: Nagle, window autotuning, middleboxes.
+//! segmentation offload, AccECN (RFC 9768). Not modelled: Nagle, window autotuning, middleboxes that change the TCP
+//! header, but for one that removes the AccECN option.
 
+use uncork_path::Ecn;
 use uncork_units::Time;
 
 use crate::offload::Offload;
 
+mod accecn;
 mod ack;
 mod rack;
 mod ranges;
@@ -46,14 +49,14 @@ pub(crate) struct Segment {
     pub(crate) push: bool,
     /// Whether this is a retransmission.
     pub(crate) repeats: bool,
-    /// Whether a queue has marked it (RFC 3168).
-    pub(crate) ce: bool,
+    /// The ECN field with which it arrives.
+    pub(crate) ecn: Ecn,
 }
 
 impl Segment {
     /// The first transmission of a segment that is a packet by itself.
     pub(crate) const fn alone(seq: u64, tx: u64, sent: Time, bytes: u32) -> Self {
-        Self { seq, tx, sent, bytes, more: 0, push: false, repeats: false, ce: false }
+        Self { seq, tx, sent, bytes, more: 0, push: false, repeats: false, ecn: Ecn::NotEct }
     }
 
     /// The packets on the path: one for each segment, or one with all of them.

@@ -1,13 +1,14 @@
 //! The client: tracks arrived segments and sends ACKs.
 
-use uncork_path::Step;
+use uncork_path::{Ecn, Step};
 use uncork_units::{Time, TimeDelta};
 
 use super::Segment;
+use super::accecn::{EcnCounters, EcnEcho};
 use super::ack::{Ack, SACK_BLOCKS};
 use super::ranges::{Range, RangeSet};
 use super::stream::Stream;
-use crate::spec::{AckPolicy, FlowSpec};
+use crate::spec::{AccEcn, AckPolicy, FlowSpec};
 
 /// Linux's minimum delayed-ACK timeout.
 const DELAYED_ACK: TimeDelta = TimeDelta::from_millis(40);
@@ -25,9 +26,11 @@ pub(crate) struct Receiver {
     /// Blocks reported first in recent ACKs, newest first. Those not above `next` are obsolete.
     reported: [Range; REMEMBERED_BLOCKS],
     delivered_bytes: u64,
-    marked: u64,
-    /// Whether the last segment carried CE.
-    ce: bool,
+    marked: u32,
+    /// The ECN field of the last segment.
+    ecn: Ecn,
+    /// What AccECN counts, if it was negotiated.
+    counters: Option<Box<EcnCounters>>,
     policy: AckPolicy,
     window: u64,
     /// Later windows, and the next of them.
@@ -57,7 +60,8 @@ impl Receiver {
             reported: [Range::default(); REMEMBERED_BLOCKS],
             delivered_bytes: 0,
             marked: 0,
-            ce: false,
+            ecn: Ecn::NotEct,
+            counters: None,
             policy,
             window: FlowSpec::WIDE_OPEN,
             window_steps: None,
@@ -75,6 +79,12 @@ impl Receiver {
         Self { window, window_steps, ..self }
     }
 
+    /// Reports marks as negotiated.
+    pub(crate) fn with_accecn(self, accecn: AccEcn) -> Self {
+        let counters = || Box::new(EcnCounters::new(accecn == AccEcn::Option));
+        Self { counters: (accecn != AccEcn::None).then(counters), ..self }
+    }
+
     /// Payload bytes received, without duplicates.
     pub(crate) fn delivered_bytes(&self) -> u64 {
         self.delivered_bytes
@@ -82,7 +92,7 @@ impl Receiver {
 
     /// Segments received with CE.
     pub(crate) fn marked(&self) -> u64 {
-        self.marked
+        u64::from(self.marked)
     }
 
     /// When the first byte arrived.
@@ -123,7 +133,7 @@ impl Receiver {
     #[inline(always)]
     fn on_one(&mut self, now: Time, segment: Segment) -> Reply {
         let seq = segment.seq;
-        let mark_changed = self.note_mark(segment.ce);
+        let report_now = self.note_ecn(&segment);
         let had_hole = self.above.first().is_some();
         let duplicate = seq < self.next || self.above.containing(seq).is_some();
         let at_end = segment.push || self.expected.ends_at(seq);
@@ -133,7 +143,7 @@ impl Receiver {
         // RFC 5681 §4.2: out-of-order segments and segments that fill a hole are acknowledged at once.
         let in_order = !duplicate && !had_hole && self.above.first().is_none();
         let may_wait = self.held + 1 < self.policy.every;
-        if in_order && !mark_changed && may_wait && self.may_delay(at_end) {
+        if in_order && !report_now && may_wait && self.may_delay(at_end) {
             let delay = self.policy.delay.unwrap_or(DELAYED_ACK);
             let due = self.delayed.map_or(now + delay, |(_, due)| due);
             (self.delayed, self.held) = (Some((segment, due)), self.held + 1);
@@ -169,11 +179,32 @@ impl Receiver {
         Some(self.ack(now, segment, false))
     }
 
-    /// Whether CE starts or stops with this segment. That is reported at once (RFC 9768
-    /// §3.2.2.5.1), so that marks do not wait for a delayed ACK.
-    fn note_mark(&mut self, ce: bool) -> bool {
-        self.marked += u64::from(ce);
-        std::mem::replace(&mut self.ce, ce) != ce
+    /// Whether the segment is acknowledged at once because of its ECN field.
+    #[inline]
+    fn note_ecn(&mut self, segment: &Segment) -> bool {
+        let last = std::mem::replace(&mut self.ecn, segment.ecn);
+        let is_ecn = last.is_capable() || segment.ecn.is_capable();
+        is_ecn && self.note_ecn_change(last, segment)
+    }
+
+    /// Without AccECN when CE starts or stops, so that marks do not wait for a delayed ACK.
+    #[inline(never)]
+    fn note_ecn_change(&mut self, last: Ecn, segment: &Segment) -> bool {
+        let is_marked = segment.ecn == Ecn::Ce;
+        self.marked = self.marked.saturating_add(u32::from(is_marked));
+        match &mut self.counters {
+            Some(counters) => counters.on_segment(segment.ecn, segment.bytes),
+            None => is_marked != (last == Ecn::Ce),
+        }
+    }
+
+    /// What an ACK with this many SACK blocks says of marks.
+    #[inline]
+    fn echo(&mut self, sack_blocks: usize) -> EcnEcho {
+        match &mut self.counters {
+            None => EcnEcho::marks(self.marked),
+            Some(counters) => EcnEcho::AccEcn(counters.report(sack_blocks)),
+        }
     }
 
     /// The last segment of a message is acknowledged at once, because its reader empties the
@@ -210,16 +241,21 @@ impl Receiver {
         {
             self.window = window;
         }
-        let (marked, window) = (self.marked, self.window);
+        let window = self.window;
         (self.delayed, self.held) = (None, 0);
         if self.above.first().is_none() {
-            return Ack { duplicate, marked, window, ..Ack::new(self.next, [], trigger) };
+            let ecn = self.echo(usize::from(duplicate));
+            return Ack { duplicate, ecn, window, ..Ack::new(self.next, [], trigger) };
         }
         self.report_first(trigger.seq);
         // RFC 2883 §4: a D-SACK takes the place of the first block.
-        let most = SACK_BLOCKS - usize::from(duplicate);
+        let room =
+            self.counters.as_ref().map_or(SACK_BLOCKS, |counters| counters.max_sack_blocks());
+        let most = SACK_BLOCKS.min(room) - usize::from(duplicate);
         let blocks = self.reported.into_iter().filter(|block| block.start > self.next).take(most);
-        Ack { duplicate, marked, window, ..Ack::new(self.next, blocks, trigger) }
+        let ack = Ack::new(self.next, blocks, trigger);
+        let ecn = self.echo(ack.sack_blocks().count() + usize::from(duplicate));
+        Ack { duplicate, ecn, window, ..ack }
     }
 
     /// RFC 2018 §4: first the block with the newest segment, then the blocks reported first most

@@ -7,6 +7,7 @@ use uncork_cc::{
 };
 use uncork_units::{Rate, Time, TimeDelta};
 
+use super::accecn::{AccEcnFeedback, EcnDecoder, EcnEcho};
 use super::ack::Ack;
 use super::rack::{Rack, RackContext};
 use super::rtt::RttEstimator;
@@ -14,6 +15,7 @@ use super::scoreboard::{Delivered, Scoreboard};
 use super::stream::Stream;
 use super::{MSS_BYTES, Segment};
 use crate::offload::Offload;
+use crate::spec::AccEcn;
 
 mod offload;
 
@@ -41,8 +43,10 @@ pub(crate) struct Sender<C> {
     probe: TailProbe,
     rto_at: Time,
     backoffs: u32,
-    /// CE-marked segments reported by the client.
-    marked: u64,
+    /// Marked segments that the client has reported, if it has no AccECN.
+    marked: u32,
+    /// The client's counters, if it has.
+    ecn: Option<Box<EcnDecoder>>,
     pace_at: Time,
     /// When the host's card will have sent all that it has.
     card_idle_from: Time,
@@ -114,6 +118,8 @@ pub(crate) struct Host {
     pub(crate) offload: Offload,
     /// Whether the flow sends ECT(1): its marks mean a shallow threshold (RFC 9331).
     pub(crate) scalable_marks: bool,
+    /// What it has negotiated with its client.
+    pub(crate) accecn: AccEcn,
     /// Seed of the controller's random choices.
     pub(crate) seed: u64,
 }
@@ -126,7 +132,7 @@ impl<C: Controller> Sender<C> {
         cc: impl ControllerSpec<Controller = C>,
         stream: Stream,
         receive_window: u64,
-        Host { handshake_rtt, initial_window, offload, scalable_marks, seed }: Host,
+        Host { handshake_rtt, initial_window, offload, scalable_marks, accecn, seed }: Host,
     ) -> Self {
         let window = initial_window.unwrap_or(INITIAL_WINDOW).bytes(MSS_BYTES);
         let settings = Settings::new(MSS_BYTES, seed, now)
@@ -153,6 +159,7 @@ impl<C: Controller> Sender<C> {
             rto_at: Time::NEVER,
             backoffs: 0,
             marked: 0,
+            ecn: (accecn != AccEcn::None).then(Box::default),
             pace_at: Time::NEVER,
             card_idle_from: Time::ZERO,
             offload: settings.segmentation_offload,
@@ -364,6 +371,9 @@ impl<C: Controller> Sender<C> {
         }
         let repaired_by_probe = self.probe_outcome(ack);
         if scratch.delivered.is_empty() {
+            if let (true, Some(decoder)) = (ack.duplicate, &mut self.ecn) {
+                decoder.acknowledge(1, u64::from(ack.trigger.bytes));
+            }
             return None;
         }
         for segment in &scratch.delivered {
@@ -378,12 +388,44 @@ impl<C: Controller> Sender<C> {
         self.restart_rto(now, una_advanced, scratch);
         self.report_spurious(now, scratch);
         self.detect_losses(now, scratch);
-        let ce_packets = ack.marked.saturating_sub(std::mem::replace(&mut self.marked, ack.marked));
-        let ce_packets = u32::try_from(ce_packets).unwrap_or(u32::MAX);
+        let ce_packets = match &ack.ecn {
+            EcnEcho::Marks(count) => {
+                let count = u32::from_le_bytes(*count);
+                count.saturating_sub(std::mem::replace(&mut self.marked, count))
+            }
+            EcnEcho::AccEcn(feedback) => self.decode(ack, feedback, scratch),
+        };
         let news = News { rtt, una_advanced, repaired_by_probe, ce_packets };
         self.give_feedback(now, news, scratch);
         self.arm_probe(now);
         rtt.map(|sample| sample.latest)
+    }
+
+    /// How many of the packets that this ACK reports are marked, by AccECN.
+    #[inline(never)]
+    fn decode(&mut self, ack: &Ack, feedback: &AccEcnFeedback, scratch: &Scratch) -> u32 {
+        let Some(decoder) = &mut self.ecn else { return 0 };
+        if ack.duplicate {
+            decoder.acknowledge(1, u64::from(ack.trigger.bytes));
+        }
+        let bytes = scratch.delivered.iter().map(|segment| u64::from(segment.acked.bytes)).sum();
+        decoder.acknowledge(scratch.delivered.len() as u32, bytes);
+        decoder.marked(feedback)
+    }
+
+    /// Whether packets must not leave with ECT(1) any more: the controller has found a classic queue, or the client has
+    /// counted bytes with ECT(0), so something on the path changes ECT(1). `uncork_prague` does the same in the kernel.
+    #[inline(never)]
+    pub(crate) fn leaves_ect1(&mut self, now: Time) -> bool {
+        if self.controller.found_classic_queue() {
+            return true;
+        }
+        let is_changed = self.ecn.as_ref().is_some_and(|decoder| decoder.counts_ect0());
+        if is_changed {
+            self.controller.on_path(now, PathEvent::ClassicEcn);
+            self.refresh_control();
+        }
+        is_changed
     }
 
     fn note_delivered(&mut self, now: Time, scratch: &mut Scratch) {

@@ -3,7 +3,7 @@
 use uncork_cc::{Algorithm, CcSpec, InitialWindow, ResumeHint};
 use uncork_config::{Entry, Node, Result, Section, Value};
 use uncork_path::{Ecn, PathSpec, Step};
-use uncork_sim::{AckPolicy, FlowSpec, Migration, PACKET_BYTES};
+use uncork_sim::{AccEcn, AckPolicy, FlowSpec, Migration, PACKET_BYTES};
 use uncork_units::{ByteCount, TimeDelta};
 
 use super::super::ScenarioError;
@@ -52,6 +52,7 @@ fn flow(entry: &Entry, paths: &[PathPlan], context: &Context<'_>) -> Result<Clas
         spread: section.read("spread", Node::parse)?,
         rtt: section.read("rtt", |node| node.within(PathSpec::RTTS))?,
         ecn: ecn(section)?,
+        accecn: accecn(section)?,
         initial_window: section.read("initial_window", Node::parse::<InitialWindow>)?,
         resume: section.read("resume", |node| resume(section, node))?,
         receive_window: section
@@ -131,6 +132,11 @@ fn ecn(section: &Section<'_>) -> Result<Ecn> {
     let known = [("none", Ecn::NotEct), ("ect0", Ecn::Ect0), ("ect1", Ecn::Ect1)];
     let ecn = section.read("ecn", |node| node.choice("codepoint of ECN", &known))?;
     Ok(ecn.unwrap_or(Ecn::NotEct))
+}
+
+fn accecn(section: &Section<'_>) -> Result<Option<AccEcn>> {
+    let known = [("option", AccEcn::Option), ("counter", AccEcn::Counter), ("none", AccEcn::None)];
+    section.read("accecn", |node| node.choice("part of AccECN", &known))
 }
 
 fn acks(section: &Section<'_>) -> Result<AckPolicy> {

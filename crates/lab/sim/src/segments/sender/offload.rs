@@ -85,6 +85,7 @@ mod tests {
     use crate::segments::ranges::Range;
     use crate::segments::sender::{Host, Scratch};
     use crate::segments::stream::Stream;
+    use crate::spec::AccEcn;
 
     const RTT: TimeDelta = TimeDelta::from_millis(50);
 
@@ -144,6 +145,7 @@ mod tests {
             initial_window: None,
             offload: Offload::Card,
             scalable_marks: false,
+            accecn: AccEcn::None,
             seed: 1,
         };
         Sender::new(at(0), cc, stream, u64::MAX, host)

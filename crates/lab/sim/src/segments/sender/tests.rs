@@ -1,6 +1,8 @@
 use super::*;
+use crate::segments::accecn::EcnCounters;
 use crate::segments::ranges::Range;
 use uncork_cc::{AnyController, CcSpec};
+use uncork_path::Ecn;
 
 const RTT: TimeDelta = TimeDelta::from_millis(50);
 const HOST: Host = Host {
@@ -8,6 +10,7 @@ const HOST: Host = Host {
     initial_window: None,
     offload: Offload::None,
     scalable_marks: false,
+    accecn: AccEcn::None,
     seed: 1,
 };
 
@@ -156,4 +159,34 @@ fn timeout_extends_recovery_until_everything_sent_is_repaired() {
     sender.on_timer(sender.rto_at, &mut Scratch::default());
     assert_eq!(sender.counters.timeouts, 1);
     assert_eq!(sender.recovery_point, Some(next));
+}
+
+/// A Prague sender with AccECN after the ACK of its first packet, which arrived with this field, and whether it leaves ECT(1).
+fn after_first(ecn: Ecn) -> (Sender<AnyController>, bool) {
+    let cc: CcSpec = "prague".parse().expect("a controller");
+    let host = Host { scalable_marks: true, accecn: AccEcn::Option, ..HOST };
+    let size = Stream::of(100 * u64::from(MSS_BYTES));
+    let mut sender = Sender::new(at(0), cc, size, u64::MAX, host);
+    let sent = burst(&mut sender, at(0));
+    let mut counters = EcnCounters::new(true);
+    counters.on_segment(ecn, MSS_BYTES);
+    let ack = Ack { ecn: EcnEcho::AccEcn(counters.report(0)), ..ack(1, sent[0]) };
+    sender.on_ack(at(50), &ack, &mut Scratch::default());
+    let leaves = sender.leaves_ect1(at(50));
+    (sender, leaves)
+}
+
+/// The window halves with the first mark in slow start.
+#[test]
+fn marks_reach_the_controller_from_the_ace_field() {
+    let [(marked, leaves), (unmarked, _)] = [Ecn::Ce, Ecn::Ect1].map(after_first);
+    let windows = [marked, unmarked].map(|sender| sender.control().cwnd);
+    assert!(windows[0] * 3 < windows[1] * 2, "{windows:?}");
+    assert!(!leaves, "ECT(1) and CE are what it expects");
+}
+
+#[test]
+fn bytes_with_ect0_end_ect1() {
+    let (sender, leaves) = after_first(Ecn::Ect0);
+    assert!(leaves && sender.controller().found_classic_queue(), "Prague is CUBIC from now on");
 }

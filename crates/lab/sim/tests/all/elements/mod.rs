@@ -9,6 +9,7 @@ mod aqm;
 mod bursts;
 mod dual_queue;
 mod ecn;
+mod ecn_path;
 mod fair_queues;
 mod prague;
 mod reordering;
