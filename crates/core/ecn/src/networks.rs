@@ -105,8 +105,8 @@ mod tests {
         let marked_queue_us = u64::from(l4s_rounds) * 500 + u64::from(classic_rounds) * 6_000;
         let marked = u64::from(marked_rounds);
         let evidence =
-            FlowEvidence { l4s_rounds, classic_rounds, marked_rounds, ..Default::default() };
-        FlowEvidence { marked_queue_us, marked, ..evidence }
+            FlowEvidence { marked_rounds, l4s_rounds, classic_rounds, ..Default::default() };
+        FlowEvidence { marked, marked_queue_us, ..evidence }
     }
 
     fn known() -> Networks {

@@ -66,7 +66,7 @@ fn a_path_that_mangles_ect1_gets_no_codepoint_and_prague_becomes_cubic() {
         [("bleached", |_| Some(None)), ("remarked to ECT(0)", |ecn| Some(ecn.map(|_| Ect0)))];
     for (what, remark) in remarks {
         for mark_above in [u64::MAX, 2_500] {
-            let spec = Spec { remark, mark_above, ..with("prague", EcnMode::L4s) };
+            let spec = Spec { mark_above, remark, ..with("prague", EcnMode::L4s) };
             let mut pair = Pair::new(spec);
             let seen = fetch(&mut pair);
             assert_eq!((seen.ecn, seen.has_ecn_failed), (EcnMode::None, true), "{what}");

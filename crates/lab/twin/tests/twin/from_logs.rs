@@ -31,28 +31,19 @@ fn is_update() -> bool {
 
 /// The record as written by `uncork serve`.
 pub(crate) fn served(flow: FlowRecord) -> FlowRecord {
+    let start_unix_ns = 1_780_000_000_000_000_000 + flow.start_ns;
     let service = Service {
-        scope: Scope::Response,
-        start_unix_ns: 1_780_000_000_000_000_000 + flow.start_ns,
-        protocol: "h1".into(),
-        listener: "main".into(),
         host: Some("files.example".into()),
         client: Some(format!("2001:db8:{:x}::/48", flow.flow).into()),
-        client_port: None,
-        end_unix_ns: None,
-        initial_window: None,
-        region: None,
         asn: flow.group.strip_prefix("as").and_then(|asn| asn.parse().ok()),
-        country: None,
         status: Some(200),
         object_bytes: flow.size_bytes,
         responses: 1,
-        broken_off: 0,
         min_rtt_ns: flow.rtt_ms.map(|rtt| (rtt.min * 1e6) as u64),
-        delivery_rate_bps: None,
         rwnd_limited_ns: Some(0),
         sndbuf_limited_ns: Some(0),
         app_limited_ns: Some(0),
+        ..Service::blank(Scope::Response, start_unix_ns, "h1", "main")
     };
     FlowRecord { engine: "serve".into(), service: Some(service), lab: None, ..flow }
 }
