@@ -34,6 +34,7 @@ pub(crate) fn record(
     let figures = TransportFigures {
         app_limited: tracked.map(|tracked| tracked.life.application_busy),
         busy: busy_with_data(last),
+        ecn_evidence: tracked.and_then(Tracked::ecn_evidence),
         ..last.figures
     };
     let rtts = tracked.and_then(|tracked| rtt_quantiles(tracked.rtts.as_deref()?, figures.min_rtt));

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use uncork_diag::CcName;
-use uncork_flow::{Buckets, FlowRecord, TransportFigures};
+use uncork_flow::{Buckets, EcnUse, FlowRecord, TransportFigures};
 use uncork_testkit::{assert_generated, assert_message, metrics_table};
 use uncork_units::{Rate, TimeDelta};
 
@@ -539,4 +539,27 @@ fn rules_and_arms_have_a_bounded_number_of_series() {
     assert_eq!(tracker.totals().steered().count(), 65, "64 and `other`");
     let long = ShortName::new(&"é".repeat(40));
     assert_eq!(long.as_str(), "é".repeat(23));
+}
+
+/// Ten passes in which half of the new packets are marked, 1 ms above the minimum, at 100 packets in each.
+#[test]
+fn record_of_a_connection_with_ect1_has_what_its_packets_met() {
+    let sample = |second: u64, ecn| {
+        let mut socket = socket(7, "uncork_prague", second * 100_000, second * 1000);
+        let figures = &mut socket.figures;
+        (figures.ecn, figures.packets_marked) = (Some(ecn), second * 50);
+        (figures.rtt, figures.min_rtt) = (Some(ms(21)), Some(ms(20)));
+        socket.delivered_packets = Some(second as u32 * 1000);
+        socket
+    };
+    for (ecn, expected) in [(EcnUse::L4s, Some(9)), (EcnUse::Classic, None)] {
+        let mut tracker = Tracker::new(false);
+        for second in 1..=10 {
+            tracker.take(&pass(second, &[sample(second, ecn)]), |_, _| {});
+        }
+        let mut records = Vec::new();
+        tracker.end_all(|_, record| records.push(record));
+        let evidence = records[0].ecn_evidence();
+        assert_eq!(evidence.map(|it| it.l4s_rounds), expected, "{ecn:?}: {evidence:?}");
+    }
 }

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use uncork_flow::{Distribution, FlowRecord, TransportFigures};
-use uncork_units::TimeDelta;
+use uncork_ecn::{PolledFlow, Totals as EcnTotals};
+use uncork_flow::{Distribution, EcnEvidence, EcnUse, FlowRecord, TransportFigures};
+use uncork_units::{Time, TimeDelta};
 
 use crate::event::{Destroyed, Event, Moment, Pass};
 use crate::record::record;
@@ -47,6 +48,8 @@ pub struct Tracked {
     pub life: Limits,
     /// Smoothed round-trip times in passes with data in flight.
     pub(crate) rtts: Option<Box<Distribution>>,
+    /// What its packets with ECT(1) met, from the pass on in which the client first reported them.
+    polled: Option<Box<PolledFlow>>,
     /// The number of the latest pass that saw it.
     pass: u64,
 }
@@ -98,7 +101,7 @@ impl Tracker {
                     if tracked.pass == self.passes {
                         continue;
                     }
-                    tracked.see(socket, period);
+                    tracked.see(socket, pass.at, period);
                     tracked
                 }
             };
@@ -133,6 +136,7 @@ impl Tracker {
         if let Some(tracked) = &mut tracked {
             tracked.life.add(&limits);
             tracked.note_rtt(&last);
+            tracked.note_ecn(&last, *at);
         }
         self.ended((began, *at), &last, tracked.as_deref())
     }
@@ -228,19 +232,47 @@ impl Tracked {
             limits,
             life: limits,
             rtts: None,
+            polled: None,
             pass: 0,
         };
         tracked.note_rtt(socket);
+        tracked.note_ecn(socket, at);
         tracked
     }
 
-    fn see(&mut self, socket: &SocketSample, period: TimeDelta) {
+    fn see(&mut self, socket: &SocketSample, at: Moment, period: TimeDelta) {
         self.change = socket.figures.since(&self.now.figures);
         self.limits = Limits::between(Some(&self.now), socket, period);
         self.period = period;
         self.life.add(&self.limits);
         self.now = *socket;
         self.note_rtt(socket);
+        self.note_ecn(socket, at);
+    }
+
+    /// Takes in what marks and round-trip times show, while the client reports ECT(1).
+    fn note_ecn(&mut self, socket: &SocketSample, at: Moment) {
+        let (Some(packets), Some(rtt)) = (socket.delivered_packets, socket.figures.rtt) else {
+            return;
+        };
+        if socket.figures.ecn != Some(EcnUse::L4s) {
+            return;
+        }
+        let min_rtt = socket.figures.min_rtt.unwrap_or(rtt);
+        let marked = socket.figures.packets_marked;
+        let totals = EcnTotals { packets: packets.into(), marked, rtt, min_rtt };
+        let now = Time::from_nanos(at.session_ns);
+        match &mut self.polled {
+            Some(polled) => {
+                polled.on_poll(now, totals);
+            }
+            None => self.polled = Some(Box::new(PolledFlow::new(now, totals))),
+        }
+    }
+
+    /// What its packets with ECT(1) have shown about the queue of the client's network.
+    pub(crate) fn ecn_evidence(&self) -> Option<EcnEvidence> {
+        self.polled.as_ref().map(|polled| EcnEvidence::from(&polled.evidence()))
     }
 
     /// Adds a round-trip sample if data was sent since the last one.
