@@ -36,7 +36,7 @@ from pathlib import Path
 import own_mounts
 from own_cgroup import group
 
-OURS = ["uncork_bbr1", "uncork_bbr2", "uncork_bbr3", "uncork_cubic", "uncork_reno"]
+OURS = ["uncork_bbr1", "uncork_bbr2", "uncork_bbr3", "uncork_cubic", "uncork_reno", "uncork_prague"]
 THEIRS = ["bbr", "cubic", "reno"]
 # What each is compared with.
 OWN_KIND = {
@@ -45,7 +45,10 @@ OWN_KIND = {
     "uncork_bbr3": "bbr",
     "uncork_cubic": "cubic",
     "uncork_reno": "reno",
+    "uncork_prague": "uncork_cubic",
 }
+# Negotiates AccECN where both hosts have it, and sends ECT(1) through devices with its program.
+L4S = "uncork_prague"
 SERVER, CLIENT = "uncork-cost-s", "uncork-cost-c"
 STATISTICS = Path("/proc/sys/kernel/bpf_stats_enabled")
 # Of one run.
@@ -131,6 +134,9 @@ def transfer(controller: str, gigabytes: float, cgroup: Path, machine: bool = Fa
         enter = f'echo $$ > {cgroup}/cgroup.procs && exec nice -n -20 "$@"'
         return [*inside(name), "sh", "-c", enter, "sh", "iperf3", *arguments]
 
+    if controller == L4S:
+        for name in (SERVER, CLIENT):
+            run(*inside(name), "sh", "-c", f"echo {L4S} > /proc/sys/net/ipv4/tcp_congestion_control")
     spent = busy_seconds if machine else lambda: cpu_seconds(cgroup)
     before, sent, acks = spent(), packets_sent(SERVER), packets_sent(CLIENT)
     with subprocess.Popen(command(SERVER, "-s", "-1"), stdout=subprocess.DEVNULL) as server:
@@ -167,6 +173,11 @@ def loaded(uncork: str, controllers: list[str]) -> Iterator[None]:
         yield
     finally:
         subprocess.run([uncork, "kernel", "unload", *controllers], stdout=subprocess.DEVNULL, check=False)
+
+
+def send_ect1(uncork: str) -> None:
+    """Programs at the server's devices; the controller is loaded."""
+    run(*inside(SERVER), uncork, "kernel", "load", L4S)
 
 
 def with_range(values: list[float] | list[int], digits: int) -> str:
@@ -211,6 +222,7 @@ def measure_cpu(arguments: argparse.Namespace, cgroup: Path, offloads: bool) -> 
     names = list(rounds)
     rate = arguments.rate
     with loaded(arguments.uncork, OURS), hosts(offloads, rate):
+        send_ect1(arguments.uncork)
         transfer("cubic", arguments.gigabytes, cgroup)
         for number in range(arguments.rounds):
             # Each begins as often as the others.
@@ -251,6 +263,8 @@ def measure_calls(arguments: argparse.Namespace, cgroup: Path, offloads: bool) -
         for name in OURS:
             others = programs().keys()
             with loaded(arguments.uncork, [name]), hosts(offloads):
+                if name == L4S:
+                    send_ect1(arguments.uncork)
                 transfer(name, arguments.gigabytes, cgroup)
                 ours = [one for number, one in programs().items() if number not in others]
             time_ns = sum(int(one.get("run_time_ns", 0)) for one in ours)
