@@ -32,12 +32,13 @@ impl Applied {
                 "warning: listening sockets were not given {controller}, so connections do not negotiate AccECN: {error}; \
                  restart the server\n"
             ),
+            Ok(ListenerChanges { changed: 0, own: 0 }) => String::new(),
             Ok(ListenerChanges { changed, own: 0 }) => format!(
-                "{changed} listening {} got {controller}: their connections can negotiate AccECN\n",
+                "{changed} listening {} got {controller}: connections can negotiate AccECN\n",
                 sockets(*changed)
             ),
             Ok(ListenerChanges { own, .. }) => format!(
-                "warning: {own} listening {} with a controller that the server has set: their connections do not negotiate \
+                "warning: {own} listening {} with a controller that the server has set: connections do not negotiate \
                  AccECN; set {controller} in the server, or none\n",
                 sockets(*own)
             ),

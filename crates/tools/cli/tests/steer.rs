@@ -1784,12 +1784,12 @@ fn apply_policy_with_prague_listeners_get_it_and_revert_returns_the_default() {
     let Some(seen) = succeed(script) else { return };
     let active = "l4s.toml is active for new connections of CGROUP: 1 network\n";
     let again = "l4s.toml replaces the policy before for new connections of CGROUP: 1 network\n";
-    let one = "1 listening socket got uncork_prague: their connections can negotiate AccECN\n";
+    let one = "1 listening socket got uncork_prague: connections can negotiate AccECN\n";
     let expected = format!(
         "uncork_prague is loaded\n{active}{one}uncork_prague\nuncork_prague -\nreno -\nuncork_prague\n\
          other.toml replaces the policy before for new connections of CGROUP: 0 networks\nreno\n\
          {again}{one}reno\nreno -\nuncork_prague\nreno\n\
-         {active}warning: 1 listening socket with a controller that the server has set: their connections do not negotiate \
+         {active}warning: 1 listening socket with a controller that the server has set: connections do not negotiate \
          AccECN; set uncork_prague in the server, or none\ncubic\nuncork_prague is unloaded\n"
     );
     assert_eq!(seen, expected);
