@@ -70,9 +70,9 @@ impl FlowRecord {
     /// The evidence about the queue of the client's network, if packets had ECT(1).
     pub fn ecn_evidence(&self) -> Option<FlowEvidence> {
         let service = self.service.as_ref()?;
-        let EcnEvidence { rounds, marked_rounds, l4s_rounds, classic_rounds, .. } =
-            service.ecn_evidence?;
-        let EcnEvidence { marked_queue_us, fell_back, .. } = service.ecn_evidence?;
+        let &EcnEvidence { rounds, marked_rounds, l4s_rounds, classic_rounds, .. } =
+            service.ecn_evidence.as_deref()?;
+        let &EcnEvidence { marked_queue_us, fell_back, .. } = service.ecn_evidence.as_deref()?;
         Some(FlowEvidence {
             packets: self.packets_sent,
             marked: self.packets_marked,

@@ -123,11 +123,13 @@ pub(crate) fn service(rng: &mut Rng) -> Service {
         min_rtt_ns: maybe(rng),
         delivery_rate_bps: maybe(rng),
         ecn: maybe(rng).map(|_| EcnUse::L4s),
-        ecn_evidence: maybe(rng).map(|rounds| EcnEvidence {
-            rounds: rounds as u32,
-            l4s_rounds: 3,
-            fell_back: rounds % 2 == 0,
-            ..EcnEvidence::default()
+        ecn_evidence: maybe(rng).map(|rounds| {
+            Box::new(EcnEvidence {
+                rounds: rounds as u32,
+                l4s_rounds: 3,
+                fell_back: rounds % 2 == 0,
+                ..EcnEvidence::default()
+            })
         }),
         rwnd_limited_ns: maybe(rng),
         sndbuf_limited_ns: maybe(rng),

@@ -59,7 +59,7 @@ pub struct Service {
     pub ecn: Option<EcnUse>,
     /// What packets with ECT(1) met.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ecn_evidence: Option<EcnEvidence>,
+    pub ecn_evidence: Option<Box<EcnEvidence>>,
     /// Part of `busy_ns` in which the client's receive window limited the sender.
     pub rwnd_limited_ns: Option<u64>,
     /// Part of `busy_ns` in which the send buffer was too small.

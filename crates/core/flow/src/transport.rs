@@ -106,7 +106,7 @@ impl TransportFigures {
             min_rtt_ns: nanos(self.min_rtt),
             delivery_rate_bps: self.delivery_rate.map(Rate::bits_per_sec),
             ecn: self.ecn,
-            ecn_evidence: self.ecn_evidence,
+            ecn_evidence: self.ecn_evidence.map(Box::new),
             rwnd_limited_ns: nanos(self.rwnd_limited),
             sndbuf_limited_ns: nanos(self.sndbuf_limited),
             app_limited_ns: nanos(self.app_limited),

@@ -69,7 +69,7 @@ pub(super) fn optional_columns<'a>(
     let has_window = has(|it| of(it, |it| it.initial_window).is_some());
     let has_region = has(|it| it.service.as_ref().is_some_and(|it| it.region.is_some()));
     let has_ecn = has(|it| of(it, |it| it.ecn).is_some());
-    let has_evidence = has(|it| of(it, |it| it.ecn_evidence).is_some());
+    let has_evidence = has(|it| of(it, |it| it.ecn_evidence.as_ref()).is_some());
     let ports = has_ports.then_some(ports).into_iter().flatten();
     let window = has_window.then_some(window).into_iter().flatten();
     let ecn = has_ecn.then_some(ecn).into_iter().flatten();
@@ -134,7 +134,7 @@ pub(super) fn service(row: &mut Row) -> Result<Option<Service>, FileError> {
         min_rtt_ns: row.count_if_any("service_min_rtt_ns")?,
         delivery_rate_bps: row.count_if_any("service_delivery_rate_bps")?,
         ecn: ecn(row)?,
-        ecn_evidence: ecn_evidence(row)?,
+        ecn_evidence: ecn_evidence(row)?.map(Box::new),
         rwnd_limited_ns: row.count_if_any("service_rwnd_limited_ns")?,
         sndbuf_limited_ns: row.count_if_any("service_sndbuf_limited_ns")?,
         app_limited_ns: row.count_if_any("service_app_limited_ns")?,
@@ -142,7 +142,7 @@ pub(super) fn service(row: &mut Row) -> Result<Option<Service>, FileError> {
 }
 
 fn seen(record: &FlowRecord, field: fn(&EcnEvidence) -> u64) -> Option<u64> {
-    of(record, |it| it.ecn_evidence.as_ref()).map(field)
+    of(record, |it| it.ecn_evidence.as_deref()).map(field)
 }
 
 /// `None` of a connection that did not send ECT(1).

@@ -137,7 +137,7 @@ fn connection(client: &str, l4s_rounds: u32, classic_rounds: u32) -> FlowRecord 
     let service = Service {
         client: Some(client.into()),
         ecn: Some(EcnUse::L4s),
-        ecn_evidence: Some(EcnEvidence { marked_queue_us, ..evidence }),
+        ecn_evidence: Some(Box::new(EcnEvidence { marked_queue_us, ..evidence })),
         ..Service::blank(Scope::Connection, start, "h3", "public")
     };
     let packets_marked = marked_rounds.into();
