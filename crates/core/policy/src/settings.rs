@@ -32,6 +32,14 @@ impl Settings {
     /// The kernel's name of the controller for TCP that sends ECT(1).
     pub const L4S_TCP: &str = "uncork_prague";
 
+    /// The controller that listening sockets need, if their connections may get the controllers `tcp`. L4S needs AccECN
+    /// (RFC 9768), and the listener's controller negotiates it. `None`: they may have any.
+    pub fn listener_controller<'a>(
+        mut tcp: impl Iterator<Item = Option<&'a str>>,
+    ) -> Option<&'static str> {
+        tcp.any(|name| name == Some(Self::L4S_TCP)).then_some(Self::L4S_TCP)
+    }
+
     /// How QUIC connections use ECN. L4S is for controllers that answer its marks; others keep their own mode.
     pub fn quic_ecn(&self) -> EcnMode {
         let algorithm = self.quic.algorithm();

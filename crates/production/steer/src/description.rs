@@ -105,10 +105,9 @@ impl Description {
         number(if self.key.is_empty() { &self.fingerprint } else { &self.key })
     }
 
-    /// The controller that listening sockets need; `None`: they may have any.
+    /// See [`Settings::listener_controller`].
     pub(crate) fn listener_controller(&self) -> Option<&'static str> {
-        let sends_ect1 = |decided: &Decided| decided.tcp.as_deref() == Some(Settings::L4S_TCP);
-        self.decided.iter().any(sends_ect1).then_some(Settings::L4S_TCP)
+        Settings::listener_controller(self.decided.iter().map(|decided| decided.tcp.as_deref()))
     }
 
     pub(crate) fn fingerprint(&self) -> u64 {

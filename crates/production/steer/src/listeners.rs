@@ -50,17 +50,15 @@ pub(crate) fn set(
         cookies.push(listener.cookie);
         targets.push(MoveTarget::listener(gets));
     }
-    let table = pins.steered_sockets()?.unwrap_or(sockets);
-    [changes.changed, _] = carry_out(&cookies, &targets, table.0)?;
+    [changes.changed, _] = carry_out(&cookies, &targets, &sockets)?;
     if wanted.is_none() {
-        release(pins, &cookies)?;
+        release(&sockets, &cookies)?;
     }
     Ok(changes)
 }
 
 /// Frees the places of listening sockets in the table of connections.
-fn release(pins: &CgroupPins, cookies: &[u64]) -> Result<(), Error> {
-    let Some(sockets) = pins.steered_sockets()? else { return Ok(()) };
+fn release(sockets: &SteeredSockets, cookies: &[u64]) -> Result<(), Error> {
     let mut all = cookies.iter();
     all.try_for_each(|cookie| sockets.take(*cookie).map(drop))
         .map_err(Error::step("release listening sockets"))

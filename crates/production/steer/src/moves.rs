@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde::{Serialize, Serializer};
 use uncork_diag::{Connection, Diag, Query, States, TcpState};
-use uncork_kernel::{Map, Maps, Object, Program, ProgramKind, default};
+use uncork_kernel::{Maps, Object, Program, ProgramKind, default};
 use uncork_policy::Prefixes;
 
 use crate::apply::open_cgroup;
@@ -87,7 +87,7 @@ impl Steered {
             }
         }
         if !request.is_dry_run {
-            let [moved, refused] = carry_out(&cookies, &targets, planner.sockets.0)?;
+            let [moved, refused] = carry_out(&cookies, &targets, &planner.sockets)?;
             let ended = moves.targets().saturating_sub(moved + refused);
             (moves.moved, moves.refused, moves.ended) = (Some(moved), Some(refused), Some(ended));
         }
@@ -224,7 +224,7 @@ fn cap(decided: &Decided, before: Option<&Decided>) -> u32 {
 pub(crate) fn carry_out(
     cookies: &[u64],
     targets: &[MoveTarget],
-    sockets: Map,
+    sockets: &SteeredSockets,
 ) -> Result<[u64; 2], Error> {
     if targets.is_empty() {
         return Ok([0; 2]);
@@ -233,6 +233,7 @@ pub(crate) fn carry_out(
     let map = object.create_map("targets", Some(targets.len() as u32))?;
     map.fill(cookies, targets).map_err(Error::step("list the connections to move"))?;
     let done = object.create_map("done", None)?;
+    let sockets = sockets.0.try_clone().map_err(Error::step("share the table of connections"))?;
     let maps = [("targets", map), ("sockets", sockets), ("done", done)];
     let maps: Maps = maps.into_iter().map(|(name, map)| (name.to_owned(), map)).collect();
     object.link(&maps)?;

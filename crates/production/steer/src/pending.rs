@@ -12,7 +12,6 @@ use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use uncork_kernel::{CgroupLink, Program};
 
-use crate::description::Description;
 use crate::error::Error;
 use crate::listeners;
 use crate::pins::{CgroupPins, Pins};
@@ -177,21 +176,17 @@ fn roll_back(pins: &Pins, own: &CgroupPins) -> Result<(), Error> {
     let Some(PendingRecords { before, .. }) = own.pending()? else { return Ok(()) };
     let program =
         before.map(|id| Program::open(&own.policy(id).join("program"))).transpose()?.flatten();
-    let link = CgroupLink::open(&own.link())?;
+    let (link, steered) = (CgroupLink::open(&own.link())?, Steered::new(pins.clone(), own.clone()));
     if let (Some(program), Some(link)) = (program, link) {
         link.exchange(&program).map_err(Error::step("roll back the policy"))?;
-        let former: Option<Description> = match before {
-            Some(id) => own.read_blob(&own.policy(id).join("description"))?,
-            None => None,
-        };
         // Still pending: what fails is tried again.
-        if let Some(former) = former {
+        if let Some(former) = steered.active()? {
             listeners::set(own, Path::new(&former.cgroup), former.listener_controller())?;
         }
         own.remove_policies_but(&[before])?;
         return own.clear_pending();
     }
-    Steered::new(pins.clone(), own.clone()).remove().map(drop)
+    steered.remove().map(drop)
 }
 
 impl Steered {

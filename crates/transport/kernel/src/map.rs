@@ -46,6 +46,16 @@ impl Map {
         Ok(Some(Self::new(fd, kind, key_size, value_size)))
     }
 
+    /// Another handle of the same map.
+    ///
+    /// # Errors
+    ///
+    /// If the process has no more file descriptors.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        let &Self { key_size, value_size, is_per_processor, .. } = self;
+        Ok(Self { fd: self.fd.try_clone()?, key_size, value_size, is_per_processor })
+    }
+
     /// A map of one element that no one changes, for data that only user space reads.
     ///
     /// # Errors

@@ -266,11 +266,9 @@ impl Policy {
 }
 
 impl Flat {
-    /// The controller that listening sockets need: AccECN (RFC 9768), which L4S needs, is negotiated by the listener's. `None`: they
-    /// may have any.
+    /// See [`Settings::listener_controller`].
     pub fn listener_controller(&self) -> Option<&'static str> {
-        let sends_ect1 = |outcome: &Outcome| outcome.tcp.as_deref() == Some(Settings::L4S_TCP);
-        self.outcomes.iter().any(sends_ect1).then_some(Settings::L4S_TCP)
+        Settings::listener_controller(self.outcomes.iter().map(|outcome| outcome.tcp.as_deref()))
     }
 }
 

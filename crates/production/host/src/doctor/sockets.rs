@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use uncork_policy::Settings;
+
 use super::finding::{Finding, connections};
 use super::{ExaminedHost, FindingId};
 use crate::facts::{Namespace, Socket};
@@ -71,11 +73,9 @@ fn is_chosen(host: ExaminedHost<'_>, socket: &Socket) -> bool {
 }
 
 /// Listeners with another algorithm than the default: set with setsockopt, or opened before the default changed.
-/// The controller that sends ECT(1).
-const L4S: &str = "uncork_prague";
-
 /// AccECN (RFC 9768) is negotiated by the listener's controller, before a connection has its own.
 fn without_accecn(host: ExaminedHost<'_>) -> Vec<Finding> {
+    const L4S: &str = Settings::L4S_TCP;
     let others = host.own.listeners().filter(|listener| listener.cc != L4S);
     let ports: BTreeMap<u16, &str> =
         others.map(|listener| (listener.local.port(), listener.cc.as_str())).collect();
