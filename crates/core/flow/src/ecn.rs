@@ -60,9 +60,14 @@ pub struct EcnEvidence {
 
 impl From<&FlowEvidence> for EcnEvidence {
     fn from(evidence: &FlowEvidence) -> Self {
-        let &FlowEvidence { rounds, marked_rounds, l4s_rounds, classic_rounds, .. } = evidence;
-        let &FlowEvidence { marked_queue_us, fell_back, .. } = evidence;
-        Self { rounds, marked_rounds, l4s_rounds, classic_rounds, marked_queue_us, fell_back }
+        Self {
+            rounds: evidence.rounds,
+            marked_rounds: evidence.marked_rounds,
+            l4s_rounds: evidence.l4s_rounds,
+            classic_rounds: evidence.classic_rounds,
+            marked_queue_us: evidence.marked_queue_us,
+            fell_back: evidence.fell_back,
+        }
     }
 }
 
@@ -70,19 +75,17 @@ impl FlowRecord {
     /// The evidence about the queue of the client's network, if packets had ECT(1).
     pub fn ecn_evidence(&self) -> Option<FlowEvidence> {
         let service = self.service.as_ref()?;
-        let &EcnEvidence { rounds, marked_rounds, l4s_rounds, classic_rounds, .. } =
-            service.ecn_evidence.as_deref()?;
-        let &EcnEvidence { marked_queue_us, fell_back, .. } = service.ecn_evidence.as_deref()?;
+        let evidence = service.ecn_evidence.as_deref()?;
         Some(FlowEvidence {
             packets: self.packets_sent,
             marked: self.packets_marked,
-            rounds,
-            marked_rounds,
-            l4s_rounds,
-            classic_rounds,
-            marked_queue_us,
+            rounds: evidence.rounds,
+            marked_rounds: evidence.marked_rounds,
+            l4s_rounds: evidence.l4s_rounds,
+            classic_rounds: evidence.classic_rounds,
+            marked_queue_us: evidence.marked_queue_us,
             ecn_fails: service.ecn == Some(EcnUse::Failed),
-            fell_back,
+            fell_back: evidence.fell_back,
         })
     }
 }

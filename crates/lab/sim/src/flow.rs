@@ -356,6 +356,7 @@ impl<'a, S: ControllerSpec> Flow<'a, S> {
             Workload::Media(_) | Workload::Command(_) => None,
             Workload::Client(_) => self.app.requests().and_then(Requests::done),
         };
+        let queueing = self.queueing.settled();
         FlowRecord {
             completion_ns: since_start(complete),
             first_byte_ns: since_start(self.client.first_byte()),
@@ -375,8 +376,8 @@ impl<'a, S: ControllerSpec> Flow<'a, S> {
                 packets_dropped_policer: self.dropped_by_policer,
                 packets_dropped_random: self.dropped_at_random,
                 acks_dropped: self.acks_dropped,
-                queue_ms: self.queueing.quantiles(),
-                queue_p99_ms: self.queueing.p99_ms(),
+                queue_ms: queueing.quantiles(),
+                queue_p99_ms: queueing.p99_ms(),
             }),
             playback: report.and_then(ClientReport::playback_record),
             ..self.spec.unplayed((self.seed, self.index), "sim")

@@ -7,7 +7,7 @@ use super::feedback::{AccEcnFeedback, CE, ECT0, ECT1, wrapped};
 /// Initial values: a middlebox that clears the ACE field or the option does not go unnoticed.
 const INITIAL_PACKETS: u8 = 5;
 const INITIAL_BYTES: [u32; 3] = [1, 0, 1];
-/// Marks without an ACK, at most: the n of §3.2.2.5.1.
+/// Maximum number of marks without an ACK: the n of §3.2.2.5.1.
 const MARKS_PER_ACK: u8 = 2;
 /// SACK blocks next to the option: it takes precedence over a third, not over the second (§3.2.3.3).
 const SACK_BLOCKS: usize = 2;
@@ -64,7 +64,7 @@ impl EcnCounters {
         changed || self.marks_since_ack >= MARKS_PER_ACK
     }
 
-    /// The most SACK blocks of an ACK.
+    /// The maximum of SACK blocks in an ACK.
     //= rfc9768 3.2.3.3-1
     pub(crate) fn max_sack_blocks(&self) -> usize {
         if self.with_option { SACK_BLOCKS } else { usize::MAX }
