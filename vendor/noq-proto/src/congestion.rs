@@ -107,8 +107,8 @@ pub trait Controller: Send + Sync + core::fmt::Debug {
 
     /// The codepoint that the next packets of the path have, `None` for Not-ECT
     ///
-    /// ECT(1) is for controllers that answer marks as L4S requires (RFC 9331 §4.3). Packets are Not-ECT
-    /// once ECN validation has failed, whatever this returns.
+    /// ECT(1) is for controllers that answer marks as L4S requires (RFC 9331 §4.3). After ECN validation
+    /// has failed, packets are Not-ECT for every codepoint.
     fn ecn_codepoint(&self) -> Option<EcnCodepoint> {
         Some(EcnCodepoint::Ect0)
     }
