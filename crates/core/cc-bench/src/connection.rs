@@ -14,7 +14,7 @@ const THINKING: u64 = 5_000_000;
 
 /// The load of a connection.
 #[derive(Clone, Copy, Debug)]
-pub struct Load {
+pub struct BenchLoad {
     /// Path capacity in packets, without a queue. The host keeps up to 1.5 times as many in flight.
     pub flight: usize,
     /// Packets acknowledged before the host sends again.
@@ -25,7 +25,7 @@ pub struct Load {
     pub app_limited: bool,
 }
 
-impl Load {
+impl BenchLoad {
     /// A backlogged sender that receives the ACKs of half of its flight before it sends again.
     pub const fn backlogged(flight: usize, packets_per_ack: usize) -> Self {
         Self { flight, burst: flight * 3 / 4, packets_per_ack, app_limited: false }
@@ -65,7 +65,7 @@ pub struct Costs {
 #[derive(Debug)]
 pub struct Connection<S: Subject> {
     subject: S,
-    load: Load,
+    load: BenchLoad,
     now: u64,
     last_ack: u64,
     next_loss: u64,
@@ -78,7 +78,7 @@ pub struct Connection<S: Subject> {
 
 impl<S: Subject> Connection<S> {
     /// A new connection.
-    pub fn new(subject: S, load: Load) -> Self {
+    pub fn new(subject: S, load: BenchLoad) -> Self {
         Self {
             subject,
             load,
@@ -103,7 +103,7 @@ impl<S: Subject> Connection<S> {
     }
 
     /// Changes the load.
-    pub fn set_load(&mut self, load: Load) {
+    pub fn set_load(&mut self, load: BenchLoad) {
         self.load = load;
     }
 
@@ -221,7 +221,8 @@ mod tests {
     #[test]
     fn every_controller_settles_within_the_paths_capacity() {
         for algorithm in Algorithm::ALL {
-            let mut connection = Connection::new(Ours::new(algorithm), Load::backlogged(128, 1));
+            let mut connection =
+                Connection::new(Ours::new(algorithm), BenchLoad::backlogged(128, 1));
             let mut costs = Costs::default();
             connection.run(150, Timer::calibrated(), &mut costs);
             assert!(connection.subject().is_settled(), "{}", algorithm.name());
@@ -232,7 +233,7 @@ mod tests {
     #[test]
     fn a_limited_application_has_only_what_it_wrote_in_flight() {
         let mut connection =
-            Connection::new(Ours::new(Algorithm::Bbr3), Load::app_limited(128, 20));
+            Connection::new(Ours::new(Algorithm::Bbr3), BenchLoad::app_limited(128, 20));
         for _ in 0..50 {
             connection.run(1, Timer::calibrated(), &mut Costs::default());
             assert!(connection.in_flight() <= 20);

@@ -2,7 +2,7 @@
 //!
 //! Every controller is the [`Subject`] of the same closed loop ([`Connection`]): 20 ms of round-trip time, a
 //! bottleneck, an occasional packet loss. The loop respects the controller's window, but not its pacing rate,
-//! and has a limit of its own ([`Load`]). It makes the same calls as the controller's own stack, in the same
+//! and has a limit of its own ([`BenchLoad`]). It makes the same calls as the controller's own stack, in the same
 //! order. Each call reports the same constant round-trip time, because the estimators of the other stacks
 //! cannot be set from outside.
 //!
@@ -19,7 +19,7 @@ mod report;
 mod subject;
 mod timer;
 
-pub use connection::{Connection, Costs, Load};
+pub use connection::{BenchLoad, Connection, Costs};
 pub use noq::Noq;
 pub use ours::Ours;
 pub use quinn::Quinn;

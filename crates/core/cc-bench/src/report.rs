@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Connection, Costs, Load, Subject, Timer};
+use crate::{BenchLoad, Connection, Costs, Subject, Timer};
 
 /// Rounds of measurement; results are medians.
 const ROUNDS: usize = 101;
@@ -72,7 +72,7 @@ pub fn candidate<S: Subject + 'static>(
     build: impl Fn() -> S,
 ) -> Box<dyn Candidate> {
     let warm = |per_ack| {
-        let load = Load::backlogged(flight, per_ack);
+        let load = BenchLoad::backlogged(flight, per_ack);
         let mut connection = Connection::new(build(), load);
         connection.run(WARM_UP, timer, &mut Costs::default());
         connection
@@ -82,7 +82,7 @@ pub fn candidate<S: Subject + 'static>(
     for connection in connections.iter().chain([&limited]) {
         assert!(connection.subject().is_settled(), "{name} is still in its start-up");
     }
-    limited.set_load(Load::app_limited(flight, WRITTEN));
+    limited.set_load(BenchLoad::app_limited(flight, WRITTEN));
     connections.push(limited);
     let costs = vec![Vec::new(); connections.len()];
     Box::new(Measured { name, flight, connections, costs, in_flight: Vec::new() })

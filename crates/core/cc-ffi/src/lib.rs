@@ -19,7 +19,7 @@ use uncork_cc::{AnyController, CcSpec, Controller, PathEvent, ResumeHint};
 use uncork_units::{Time, TimeDelta};
 
 pub use types::{
-    Acked, Control, Feedback, Lost, Rtt, SentPacket, Settings, Snapshot, Status, Token,
+    CAcked, CControl, CFeedback, CLost, CRtt, CSentPacket, CSettings, CSnapshot, CStatus, CToken,
     UNCORK_STATE_CAPACITY, UNCORK_TIMEOUT_PERSISTENT, UNCORK_TIMEOUT_PROBE,
     UNCORK_TIMEOUT_RETRANSMISSION,
 };
@@ -34,13 +34,13 @@ pub struct Cc {
     lost: Vec<uncork_cc::Lost>,
 }
 
-/// Runs `$body` with references from the pointers, or returns [`Status::NullPointer`].
+/// Runs `$body` with references from the pointers, or returns [`CStatus::NullPointer`].
 macro_rules! with {
     ($($name:ident = $reference:expr),+; $body:expr) => {{
         // SAFETY: the caller promises that each pointer is null or valid (see `# Safety`).
         match unsafe { ($($reference),+,) } {
             ($(Some($name)),+,) => $body,
-            _ => Status::NullPointer,
+            _ => CStatus::NullPointer,
         }
     }};
 }
@@ -57,13 +57,13 @@ macro_rules! with {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn uncork_cc_new(
     spec: *const c_char,
-    settings: *const Settings,
+    settings: *const CSettings,
     cc: *mut *mut Cc,
     message: *mut c_char,
     capacity: usize,
-) -> Status {
+) -> CStatus {
     let built = if spec.is_null() {
-        Err((Status::NullPointer, "spec is NULL".to_owned()))
+        Err((CStatus::NullPointer, "spec is NULL".to_owned()))
     } else {
         // SAFETY: the caller promises a NUL-terminated string.
         let spec = unsafe { CStr::from_ptr(spec) };
@@ -74,10 +74,10 @@ pub unsafe extern "C" fn uncork_cc_new(
     let Some(slot) = (unsafe { cc.as_mut() }) else {
         // SAFETY: the caller promises room for `capacity` bytes.
         unsafe { convert::write_text("cc is NULL", message, capacity) };
-        return Status::NullPointer;
+        return CStatus::NullPointer;
     };
     let (status, handle, text) = match built {
-        Ok(cc) => (Status::Ok, Box::into_raw(Box::new(cc)), String::new()),
+        Ok(cc) => (CStatus::Ok, Box::into_raw(Box::new(cc)), String::new()),
         Err((status, text)) => (status, std::ptr::null_mut(), text),
     };
     *slot = handle;
@@ -86,12 +86,12 @@ pub unsafe extern "C" fn uncork_cc_new(
     status
 }
 
-fn build(spec: &CStr, settings: Option<&Settings>) -> Result<Cc, (Status, String)> {
-    let settings = settings.ok_or((Status::NullPointer, "settings is NULL".to_owned()))?;
-    let text = spec.to_str().map_err(|_| (Status::BadSpec, "spec is not UTF-8".to_owned()))?;
+fn build(spec: &CStr, settings: Option<&CSettings>) -> Result<Cc, (CStatus, String)> {
+    let settings = settings.ok_or((CStatus::NullPointer, "settings is NULL".to_owned()))?;
+    let text = spec.to_str().map_err(|_| (CStatus::BadSpec, "spec is not UTF-8".to_owned()))?;
     let spec: CcSpec =
-        text.parse().map_err(|error| (Status::BadSpec, format!("{text:?}: {error}")))?;
-    let settings = settings.read().map_err(|text| (Status::BadArgument, text.to_owned()))?;
+        text.parse().map_err(|error| (CStatus::BadSpec, format!("{text:?}: {error}")))?;
+    let settings = settings.read().map_err(|text| (CStatus::BadArgument, text.to_owned()))?;
     Ok(Cc {
         controller: spec.build(&settings),
         pacer: Pacer::default(),
@@ -122,14 +122,14 @@ pub unsafe extern "C" fn uncork_cc_free(cc: *mut Cc) {
 pub unsafe extern "C" fn uncork_cc_on_sent(
     cc: *mut Cc,
     now_ns: u64,
-    packet: *const SentPacket,
+    packet: *const CSentPacket,
     drained: bool,
-    token: *mut Token,
-) -> Status {
+    token: *mut CToken,
+) -> CStatus {
     with!(cc = cc.as_mut(), packet = packet.as_ref(), token = token.as_mut(); {
         let sent = cc.controller.on_sent(time(now_ns), packet.read(), convert::app_state(drained));
         token.words = sent.words();
-        Status::Ok
+        CStatus::Ok
     })
 }
 
@@ -141,17 +141,17 @@ pub unsafe extern "C" fn uncork_cc_on_sent(
 pub unsafe extern "C" fn uncork_cc_on_feedback(
     cc: *mut Cc,
     now_ns: u64,
-    feedback: *const Feedback,
-) -> Status {
+    feedback: *const CFeedback,
+) -> CStatus {
     with!(cc = cc.as_mut(), feedback = feedback.as_ref(); {
         // SAFETY: the caller promises as many elements as the counts say.
         let packets = unsafe { (feedback.acked_packets(), feedback.lost_packets()) };
-        let (Some(acked), Some(lost)) = packets else { return Status::NullPointer };
+        let (Some(acked), Some(lost)) = packets else { return CStatus::NullPointer };
         let Cc { controller, acked: acked_memory, lost: lost_memory, .. } = cc;
-        convert::refill(acked_memory, acked.iter().map(Acked::read));
-        convert::refill(lost_memory, lost.iter().map(Lost::read));
+        convert::refill(acked_memory, acked.iter().map(CAcked::read));
+        convert::refill(lost_memory, lost.iter().map(CLost::read));
         controller.on_feedback(time(now_ns), &feedback.read(acked_memory, lost_memory));
-        Status::Ok
+        CStatus::Ok
     })
 }
 
@@ -164,13 +164,13 @@ pub unsafe extern "C" fn uncork_cc_on_feedback(
 pub unsafe extern "C" fn uncork_cc_on_spurious(
     cc: *mut Cc,
     now_ns: u64,
-    packets: *const Lost,
+    packets: *const CLost,
     count: usize,
-) -> Status {
+) -> CStatus {
     with!(cc = cc.as_mut(), packets = convert::elements(packets, count); {
-        convert::refill(&mut cc.lost, packets.iter().map(Lost::read));
+        convert::refill(&mut cc.lost, packets.iter().map(CLost::read));
         cc.controller.on_spurious(time(now_ns), &cc.lost);
-        Status::Ok
+        CStatus::Ok
     })
 }
 
@@ -180,13 +180,13 @@ pub unsafe extern "C" fn uncork_cc_on_spurious(
 /// # Safety
 /// `cc` is NULL or valid.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn uncork_cc_on_timeout(cc: *mut Cc, now_ns: u64, timeout: u32) -> Status {
+pub unsafe extern "C" fn uncork_cc_on_timeout(cc: *mut Cc, now_ns: u64, timeout: u32) -> CStatus {
     with!(cc = cc.as_mut(); match convert::timeout(timeout) {
         Some(timeout) => {
             cc.controller.on_timeout(time(now_ns), timeout);
-            Status::Ok
+            CStatus::Ok
         }
-        None => Status::BadArgument,
+        None => CStatus::BadArgument,
     })
 }
 
@@ -195,7 +195,7 @@ pub unsafe extern "C" fn uncork_cc_on_timeout(cc: *mut Cc, now_ns: u64, timeout:
 /// # Safety
 /// `cc` is NULL or valid.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn uncork_cc_on_mtu_changed(cc: *mut Cc, now_ns: u64, mss: u32) -> Status {
+pub unsafe extern "C" fn uncork_cc_on_mtu_changed(cc: *mut Cc, now_ns: u64, mss: u32) -> CStatus {
     // SAFETY: passed on.
     unsafe { on_path(cc, now_ns, PathEvent::MtuChanged { mss }) }
 }
@@ -205,7 +205,7 @@ pub unsafe extern "C" fn uncork_cc_on_mtu_changed(cc: *mut Cc, now_ns: u64, mss:
 /// # Safety
 /// `cc` is NULL or valid.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn uncork_cc_on_migrated(cc: *mut Cc, now_ns: u64) -> Status {
+pub unsafe extern "C" fn uncork_cc_on_migrated(cc: *mut Cc, now_ns: u64) -> CStatus {
     // SAFETY: passed on.
     unsafe { on_path(cc, now_ns, PathEvent::Migrated) }
 }
@@ -215,7 +215,7 @@ pub unsafe extern "C" fn uncork_cc_on_migrated(cc: *mut Cc, now_ns: u64) -> Stat
 /// # Safety
 /// `cc` is NULL or valid.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn uncork_cc_on_drained(cc: *mut Cc, now_ns: u64) -> Status {
+pub unsafe extern "C" fn uncork_cc_on_drained(cc: *mut Cc, now_ns: u64) -> CStatus {
     // SAFETY: passed on.
     unsafe { on_path(cc, now_ns, PathEvent::Drained) }
 }
@@ -226,7 +226,7 @@ pub unsafe extern "C" fn uncork_cc_on_drained(cc: *mut Cc, now_ns: u64) -> Statu
 /// # Safety
 /// `cc` is NULL or valid.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn uncork_cc_on_classic_ecn(cc: *mut Cc, now_ns: u64) -> Status {
+pub unsafe extern "C" fn uncork_cc_on_classic_ecn(cc: *mut Cc, now_ns: u64) -> CStatus {
     // SAFETY: passed on.
     unsafe { on_path(cc, now_ns, PathEvent::ClassicEcn) }
 }
@@ -242,7 +242,7 @@ pub unsafe extern "C" fn uncork_cc_resume(
     now_ns: u64,
     saved_cwnd: u64,
     saved_rtt_ns: u64,
-) -> Status {
+) -> CStatus {
     let saved_rtt = TimeDelta::from_nanos(saved_rtt_ns);
     // SAFETY: passed on.
     unsafe { on_path(cc, now_ns, PathEvent::Resume(ResumeHint { saved_cwnd, saved_rtt })) }
@@ -250,10 +250,10 @@ pub unsafe extern "C" fn uncork_cc_resume(
 
 /// # Safety
 /// `cc` is NULL or valid.
-unsafe fn on_path(cc: *mut Cc, now_ns: u64, event: PathEvent) -> Status {
+unsafe fn on_path(cc: *mut Cc, now_ns: u64, event: PathEvent) -> CStatus {
     with!(cc = cc.as_mut(); {
         cc.controller.on_path(time(now_ns), event);
-        Status::Ok
+        CStatus::Ok
     })
 }
 
@@ -262,10 +262,10 @@ unsafe fn on_path(cc: *mut Cc, now_ns: u64, event: PathEvent) -> Status {
 /// # Safety
 /// Each pointer is NULL or valid.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn uncork_cc_control(cc: *const Cc, control: *mut Control) -> Status {
+pub unsafe extern "C" fn uncork_cc_control(cc: *const Cc, control: *mut CControl) -> CStatus {
     with!(cc = cc.as_ref(), control = control.as_mut(); {
-        *control = Control::of(&cc.controller.control());
-        Status::Ok
+        *control = CControl::of(&cc.controller.control());
+        CStatus::Ok
     })
 }
 
@@ -274,10 +274,10 @@ pub unsafe extern "C" fn uncork_cc_control(cc: *const Cc, control: *mut Control)
 /// # Safety
 /// Each pointer is NULL or valid.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn uncork_cc_snapshot(cc: *const Cc, snapshot: *mut Snapshot) -> Status {
+pub unsafe extern "C" fn uncork_cc_snapshot(cc: *const Cc, snapshot: *mut CSnapshot) -> CStatus {
     with!(cc = cc.as_ref(), snapshot = snapshot.as_mut(); {
-        *snapshot = Snapshot::of(&cc.controller.snapshot());
-        Status::Ok
+        *snapshot = CSnapshot::of(&cc.controller.snapshot());
+        CStatus::Ok
     })
 }
 
@@ -287,10 +287,10 @@ pub unsafe extern "C" fn uncork_cc_snapshot(cc: *const Cc, snapshot: *mut Snapsh
 /// # Safety
 /// Each pointer is NULL or valid.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn uncork_cc_found_classic_queue(cc: *const Cc, found: *mut bool) -> Status {
+pub unsafe extern "C" fn uncork_cc_found_classic_queue(cc: *const Cc, found: *mut bool) -> CStatus {
     with!(cc = cc.as_ref(), found = found.as_mut(); {
         *found = cc.controller.found_classic_queue();
-        Status::Ok
+        CStatus::Ok
     })
 }
 
@@ -303,11 +303,11 @@ pub unsafe extern "C" fn uncork_pacer_release(
     cc: *mut Cc,
     now_ns: u64,
     release_ns: *mut u64,
-) -> Status {
+) -> CStatus {
     with!(cc = cc.as_mut(), release = release_ns.as_mut(); {
         let control = cc.controller.control();
         *release = cc.pacer.release(time(now_ns), &control).as_nanos();
-        Status::Ok
+        CStatus::Ok
     })
 }
 
@@ -316,10 +316,10 @@ pub unsafe extern "C" fn uncork_pacer_release(
 /// # Safety
 /// `cc` is NULL or valid.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn uncork_pacer_on_sent(cc: *mut Cc, now_ns: u64, bytes: u64) -> Status {
+pub unsafe extern "C" fn uncork_pacer_on_sent(cc: *mut Cc, now_ns: u64, bytes: u64) -> CStatus {
     with!(cc = cc.as_mut(); {
         cc.pacer.on_sent(time(now_ns), bytes, &cc.controller.control());
-        Status::Ok
+        CStatus::Ok
     })
 }
 
@@ -328,10 +328,10 @@ pub unsafe extern "C" fn uncork_pacer_on_sent(cc: *mut Cc, now_ns: u64, bytes: u
 /// # Safety
 /// `cc` is NULL or valid.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn uncork_pacer_end_burst(cc: *mut Cc) -> Status {
+pub unsafe extern "C" fn uncork_pacer_end_burst(cc: *mut Cc) -> CStatus {
     with!(cc = cc.as_mut(); {
         cc.pacer.end_burst();
-        Status::Ok
+        CStatus::Ok
     })
 }
 

@@ -20,7 +20,7 @@ pub const UNCORK_STATE_CAPACITY: usize = 32;
 /// The result of a call.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
+pub enum CStatus {
     /// Success.
     Ok = 0,
     /// A required pointer is NULL.
@@ -35,7 +35,7 @@ pub enum Status {
 /// `now_ns`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Settings {
+pub struct CSettings {
     /// Sender maximum segment size.
     pub mss: u32,
     /// Whether the host paces on its own while the controller sets no rate, as in QUIC.
@@ -57,7 +57,7 @@ pub struct Settings {
     pub clock_granularity_ns: u64,
 }
 
-impl Settings {
+impl CSettings {
     pub(crate) fn read(&self) -> Result<uncork_cc::Settings, &'static str> {
         if self.mss == 0 {
             return Err("settings.mss is 0: use the largest packet in bytes");
@@ -80,12 +80,12 @@ impl Settings {
 /// The controller's record of a packet. Copy it as a whole; the words are opaque to the host.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Token {
+pub struct CToken {
     /// Opaque.
     pub words: [u64; 6],
 }
 
-impl Token {
+impl CToken {
     fn read(self) -> uncork_cc::Token {
         uncork_cc::Token::from_words(self.words)
     }
@@ -94,7 +94,7 @@ impl Token {
 /// A packet that is being sent.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub struct SentPacket {
+pub struct CSentPacket {
     /// Its size.
     pub bytes: u32,
     /// Bytes in flight including this packet: sent, and neither acknowledged nor declared lost.
@@ -103,7 +103,7 @@ pub struct SentPacket {
     pub unacked: u64,
 }
 
-impl SentPacket {
+impl CSentPacket {
     pub(crate) fn read(self) -> uncork_cc::SentPacket {
         let Self { bytes, in_flight, unacked } = self;
         uncork_cc::SentPacket { bytes, in_flight, unacked }
@@ -113,14 +113,14 @@ impl SentPacket {
 /// A packet that is acknowledged for the first time.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Acked {
+pub struct CAcked {
     /// From `uncork_cc_on_sent`.
-    pub token: Token,
+    pub token: CToken,
     /// Its size.
     pub bytes: u32,
 }
 
-impl Acked {
+impl CAcked {
     pub(crate) fn read(&self) -> uncork_cc::Acked {
         uncork_cc::Acked { token: self.token.read(), bytes: self.bytes }
     }
@@ -129,16 +129,16 @@ impl Acked {
 /// A packet that is declared lost.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Lost {
+pub struct CLost {
     /// From `uncork_cc_on_sent`.
-    pub token: Token,
+    pub token: CToken,
     /// Its size.
     pub bytes: u32,
     /// Whether the packet sent just before it was declared lost too.
     pub contiguous: bool,
 }
 
-impl Lost {
+impl CLost {
     pub(crate) fn read(&self) -> uncork_cc::Lost {
         let Self { token, bytes, contiguous } = *self;
         uncork_cc::Lost { token: token.read(), bytes, contiguous }
@@ -148,7 +148,7 @@ impl Lost {
 /// A round-trip time.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Rtt {
+pub struct CRtt {
     /// Now minus the send time of the newest acknowledged packet.
     pub latest_ns: u64,
     /// SRTT including this sample.
@@ -157,7 +157,7 @@ pub struct Rtt {
     pub min_ns: u64,
 }
 
-impl Rtt {
+impl CRtt {
     /// None if all fields are zero. On a coarse clock some may be.
     fn read(&self) -> Option<uncork_cc::RttSample> {
         let &Self { latest_ns, smoothed_ns, min_ns } = self;
@@ -172,17 +172,17 @@ impl Rtt {
 /// The packets and measurements of one acknowledgement or one loss timer.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct Feedback {
+pub struct CFeedback {
     /// In transmission order; may be NULL if the count is 0.
-    pub acked: *const Acked,
+    pub acked: *const CAcked,
     /// Number of elements of `acked`.
     pub acked_count: usize,
     /// In transmission order; may be NULL if the count is 0.
-    pub lost: *const Lost,
+    pub lost: *const CLost,
     /// Number of elements of `lost`.
     pub lost_count: usize,
     /// The round-trip time; all zero if none was measured.
-    pub rtt: Rtt,
+    pub rtt: CRtt,
     /// Packets reported as Congestion Experienced since the last feedback.
     pub ce_packets: u32,
     /// Whether the oldest unacknowledged packet was acknowledged.
@@ -197,17 +197,17 @@ pub struct Feedback {
     pub oldest_sent_ns: u64,
 }
 
-impl Feedback {
+impl CFeedback {
     /// # Safety
     /// `acked` is NULL or has `acked_count` elements.
-    pub(crate) unsafe fn acked_packets(&self) -> Option<&[Acked]> {
+    pub(crate) unsafe fn acked_packets(&self) -> Option<&[CAcked]> {
         // SAFETY: passed on.
         unsafe { elements(self.acked, self.acked_count) }
     }
 
     /// # Safety
     /// `lost` is NULL or has `lost_count` elements.
-    pub(crate) unsafe fn lost_packets(&self) -> Option<&[Lost]> {
+    pub(crate) unsafe fn lost_packets(&self) -> Option<&[CLost]> {
         // SAFETY: passed on.
         unsafe { elements(self.lost, self.lost_count) }
     }
@@ -231,7 +231,7 @@ impl Feedback {
 /// The limits for sending.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Control {
+pub struct CControl {
     /// Maximum bytes in flight.
     pub cwnd: u64,
     /// Pacing rate; 0 for no pacing (ACK clocking only).
@@ -240,7 +240,7 @@ pub struct Control {
     pub send_quantum: u64,
 }
 
-impl Control {
+impl CControl {
     pub(crate) fn of(control: &uncork_cc::Control) -> Self {
         Self {
             cwnd: control.cwnd,
@@ -253,7 +253,7 @@ impl Control {
 /// The state of a controller. Values that it does not have are 0.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Snapshot {
+pub struct CSnapshot {
     /// Name of the state in the specification, with a terminating NUL.
     pub state: [c_char; UNCORK_STATE_CAPACITY],
     /// Whether losses are being repaired.
@@ -268,7 +268,7 @@ pub struct Snapshot {
     pub round_count: u64,
 }
 
-impl Snapshot {
+impl CSnapshot {
     pub(crate) fn of(snapshot: &uncork_cc::Snapshot) -> Self {
         Self {
             state: state_text(snapshot.state),

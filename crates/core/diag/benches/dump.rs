@@ -8,7 +8,7 @@ mod linux {
 
     use criterion::{Criterion, Throughput, criterion_group};
     use rustix::process::{Resource, getrlimit, setrlimit};
-    use uncork_diag::{Diag, Family, Query, Replies, States};
+    use uncork_diag::{Diag, Family, Query, Replies, StateSet};
 
     const SOCKETS: usize = 1000;
 
@@ -35,7 +35,7 @@ mod linux {
         let (port, _kept) = connections();
         let query = Query {
             family: Some(Family::V4),
-            states: States::SENDING,
+            states: StateSet::SENDING,
             local_port: Some(port),
             ..Query::default()
         };

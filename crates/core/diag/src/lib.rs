@@ -39,5 +39,5 @@ pub use query::{Family, Query, Request};
 pub use replies::{Replies, Summary};
 #[cfg(target_os = "linux")]
 pub use socket::Diag;
-pub use state::{CaState, States, TcpState};
-pub use tcp_info::{AccEcn, TcpInfo, TcpOptions};
+pub use state::{CaState, StateSet, TcpState};
+pub use tcp_info::{AccEcnInfo, TcpInfo, TcpOptions};

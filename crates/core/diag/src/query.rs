@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::ops::Deref;
 
 use crate::netlink::HEADER;
-use crate::state::States;
+use crate::state::StateSet;
 
 /// A filter for TCP sockets. The kernel applies it, so excluded sockets cost little.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub struct Query {
     /// Sockets of one family only; `None` means both.
     pub family: Option<Family>,
     /// Only sockets in one of these states.
-    pub states: States,
+    pub states: StateSet,
     /// Only sockets with this local port.
     pub local_port: Option<u16>,
     /// Only sockets with this remote port.
@@ -77,7 +77,7 @@ impl Default for Query {
     fn default() -> Self {
         Self {
             family: None,
-            states: States::ALL,
+            states: StateSet::ALL,
             local_port: None,
             remote_port: None,
             has_storage: false,
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn a_request_is_one_message_of_72_bytes() {
         let query = Query {
-            states: States::NONE.with(TcpState::Established),
+            states: StateSet::NONE.with(TcpState::Established),
             local_port: Some(443),
             remote_port: Some(0x1234),
             family: Some(Family::V6),
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn both_families_take_one_request() {
-        let states = States::NONE.with(TcpState::Established);
+        let states = StateSet::NONE.with(TcpState::Established);
         let query = Query { states, local_port: Some(443), ..Query::default() };
         let bytes = query.request(9);
         let messages: Vec<_> = Messages(&bytes).collect::<Result<_, _>>().expect("a message");

@@ -74,9 +74,9 @@ impl TcpState {
 
 /// A set of states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct States(u32);
+pub struct StateSet(u32);
 
-impl States {
+impl StateSet {
     /// No state.
     pub const NONE: Self = Self(0);
     /// Every state, including those of later kernels.
@@ -171,8 +171,8 @@ mod tests {
     #[test]
     fn masks_are_the_kernels() {
         let mask = 1 << 1 | 1 << 4 | 1 << 8 | 1 << 9 | 1 << 11;
-        assert_eq!(States::SENDING.mask(), mask);
-        assert_eq!(States::NONE.with(TcpState::Listen).mask(), 0x400);
-        assert_eq!(States::NONE.with(TcpState::Other(32)).mask(), 0);
+        assert_eq!(StateSet::SENDING.mask(), mask);
+        assert_eq!(StateSet::NONE.with(TcpState::Listen).mask(), 0x400);
+        assert_eq!(StateSet::NONE.with(TcpState::Other(32)).mask(), 0);
     }
 }

@@ -131,7 +131,7 @@ pub struct TcpInfo {
     /// Total duration of those recoveries, in whole milliseconds.
     pub total_rto_time: Option<TimeDelta>,
     /// Counters of accurate ECN.
-    pub acc_ecn: Option<AccEcn>,
+    pub acc_ecn: Option<AccEcnInfo>,
 }
 
 /// Negotiated options (`TCPI_OPT_*`).
@@ -141,7 +141,7 @@ pub struct TcpOptions(u8);
 /// Counters of accurate ECN (RFC 9768); all zero if it was not negotiated.
 /// Byte counters wrap at 2^32.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AccEcn {
+pub struct AccEcnInfo {
     /// Segments received with CE.
     pub received_ce: u32,
     /// Bytes delivered as ECT(1).
@@ -239,7 +239,7 @@ impl TcpInfo {
             total_rto: raw.u16(240),
             total_rto_recoveries: raw.u16(242),
             total_rto_time: raw.u32(244).map(millis),
-            acc_ecn: AccEcn::parse(raw),
+            acc_ecn: AccEcnInfo::parse(raw),
             ..Self::default()
         }
     }
@@ -277,7 +277,7 @@ impl TcpOptions {
     }
 }
 
-impl AccEcn {
+impl AccEcnInfo {
     fn parse(raw: Fields<'_>) -> Option<Self> {
         Some(Self {
             received_ce: raw.u32(248)?,

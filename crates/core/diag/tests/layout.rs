@@ -1,7 +1,7 @@
 //! Field offsets of `struct tcp_info`, computed like a C compiler from the declaration in
 //! `include/uapi/linux/tcp.h` of Linux 6.18.
 
-use uncork_diag::{AccEcn, Replies, TcpInfo};
+use uncork_diag::{AccEcnInfo, Replies, TcpInfo};
 use uncork_units::{Rate, TimeDelta};
 
 /// Reads a field, in the kernel's unit.
@@ -87,7 +87,7 @@ fn millis(span: Option<TimeDelta>) -> Option<u64> {
     micros(span).map(|micros| micros / 1000)
 }
 
-fn acc_ecn(info: &TcpInfo, count: fn(&AccEcn) -> u32) -> Option<u64> {
+fn acc_ecn(info: &TcpInfo, count: fn(&AccEcnInfo) -> u32) -> Option<u64> {
     info.acc_ecn.as_ref().map(|counts| count(counts).into())
 }
 

@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 
 use rustix::net::sockopt::set_tcp_congestion;
-use uncork_diag::{Connection, Diag, Family, Query, States, TcpInfo, TcpState};
+use uncork_diag::{Connection, Diag, Family, Query, StateSet, TcpInfo, TcpState};
 use uncork_testkit::{Capability, not_run};
 use uncork_units::{Rate, TimeDelta};
 
@@ -46,7 +46,7 @@ fn client_of(client: &TcpStream) -> Connection {
     let remote = client.peer_addr().expect("an address");
     let connection = one(&Query {
         family: Some(Family::V4),
-        states: States::SENDING,
+        states: StateSet::SENDING,
         local_port: Some(local.port()),
         remote_port: Some(remote.port()),
         ..Query::default()
@@ -154,7 +154,7 @@ fn half_closed_states_are_reported() {
     client.read_exact(&mut [0]).expect("read");
     let ports = |local: &TcpStream| Query {
         family: Some(Family::V4),
-        states: States::ALL,
+        states: StateSet::ALL,
         local_port: Some(local.local_addr().expect("an address").port()),
         remote_port: Some(local.peer_addr().expect("an address").port()),
         ..Query::default()
@@ -178,12 +178,12 @@ fn the_kernel_filters() {
         seen.sort_unstable();
         seen
     };
-    let either = States::NONE.with(TcpState::Established).with(TcpState::Listen);
+    let either = StateSet::NONE.with(TcpState::Established).with(TcpState::Listen);
     let at_port = Query { states: either, local_port: Some(port), ..Query::default() };
     assert_eq!(states(at_port), [TcpState::Established, TcpState::Listen]);
-    let listening = States::NONE.with(TcpState::Listen);
+    let listening = StateSet::NONE.with(TcpState::Listen);
     assert_eq!(states(Query { states: listening, ..at_port }), [TcpState::Listen]);
-    assert_eq!(states(Query { states: States::SENDING, ..at_port }), [TcpState::Established]);
+    assert_eq!(states(Query { states: StateSet::SENDING, ..at_port }), [TcpState::Established]);
     assert_eq!(states(Query { family: Some(Family::V6), ..at_port }), []);
     let remote = Query { local_port: None, remote_port: Some(port), ..at_port };
     assert_eq!(states(remote), [TcpState::Established]);
@@ -199,7 +199,7 @@ fn ipv4_on_a_socket_for_ipv6() {
     let (_listener, client, _server) = connected((Ipv6Addr::UNSPECIFIED, 0).into());
     let server = one(&Query {
         local_port: Some(client.peer_addr().expect("an address").port()),
-        states: States::SENDING,
+        states: StateSet::SENDING,
         ..Query::default()
     });
     assert_eq!((server.family, server.remote), (Family::V6, client.local_addr().expect("one")));
@@ -214,7 +214,7 @@ fn many_sockets_take_many_datagrams_and_no_allocation() {
     let pair = |_| (TcpStream::connect(address).expect("one"), listener.accept().expect("one").0);
     let pairs: Vec<(TcpStream, TcpStream)> = (0..200).map(pair).collect();
     let query =
-        Query { states: States::SENDING, local_port: Some(address.port()), ..Query::default() };
+        Query { states: StateSet::SENDING, local_port: Some(address.port()), ..Query::default() };
     let mut diag = Diag::open().expect("sock_diag");
     let mut ports = Vec::with_capacity(pairs.len());
     diag.dump(&query, |one| ports.push(one.remote.port())).expect("a dump");

@@ -250,7 +250,7 @@ fn retransmission_timeouts_are_reported() {
     let spent = info.total_rto_time.expect("since Linux 6.7");
     assert!(spent > TimeDelta::from_millis(200) && spent < TimeDelta::from_millis(1100), "{spent}");
     assert_eq!(info.rehash, Some(u32::from(info.backoff)));
-    assert_eq!(info.acc_ecn.expect("since Linux 6.18"), uncork_diag::AccEcn::default());
+    assert_eq!(info.acc_ecn.expect("since Linux 6.18"), uncork_diag::AccEcnInfo::default());
     assert_eq!(info.max_pacing_rate, Some(Rate::MAX));
     assert_eq!(info.bytes_sent, Some(400_000 + info.bytes_retrans.expect("since Linux 4.19")));
 }

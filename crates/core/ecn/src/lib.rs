@@ -56,6 +56,6 @@ pub use limits::{
 pub use network::NetworkEvidence;
 pub use networks::Networks;
 pub use observer::{AckReport, FlowObserver};
-pub use polled::{PolledFlow, Totals};
+pub use polled::{EcnTotals, PolledFlow};
 pub use round::{Round, RoundKind};
 pub use verdict::{Bottleneck, Verdict, verdict};

@@ -8,7 +8,7 @@ use crate::round::Round;
 
 /// Totals of a connection since its start, as in Linux' `tcp_info`.
 #[derive(Clone, Copy, Debug)]
-pub struct Totals {
+pub struct EcnTotals {
     /// Packets acknowledged (`tcpi_delivered`).
     pub packets: u64,
     /// Of these, marked (`tcpi_delivered_ce`).
@@ -26,20 +26,20 @@ pub struct Totals {
 #[derive(Clone, Copy, Debug)]
 pub struct PolledFlow {
     evidence: FlowEvidence,
-    latest: Totals,
+    latest: EcnTotals,
     packet_time: TimeDelta,
     start: Time,
 }
 
 impl PolledFlow {
     /// A connection with these totals.
-    pub fn new(now: Time, totals: Totals) -> Self {
+    pub fn new(now: Time, totals: EcnTotals) -> Self {
         let evidence = FlowEvidence::default();
         Self { evidence, latest: totals, packet_time: TimeDelta::MAX, start: now }
     }
 
     /// Takes in a poll. Polls without new packets, or sooner than a round trip after the last, wait for the next one.
-    pub fn on_poll(&mut self, now: Time, totals: Totals) -> Option<Round> {
+    pub fn on_poll(&mut self, now: Time, totals: EcnTotals) -> Option<Round> {
         let added =
             |now: u64, before: u64| u32::try_from(now.saturating_sub(before)).unwrap_or(u32::MAX);
         let packets = added(totals.packets, self.latest.packets);
@@ -52,7 +52,7 @@ impl PolledFlow {
             self.evidence.forget_kinds();
         }
         self.packet_time = self.packet_time.min(elapsed.divided_by(u64::from(packets)));
-        let Totals { rtt, min_rtt, .. } = totals;
+        let EcnTotals { rtt, min_rtt, .. } = totals;
         let (start, end, packet_time) = (self.start, now, self.packet_time);
         let round =
             Round { start, end, packets, marked, min_rtt, rtt, marked_rtt: rtt, packet_time };
@@ -76,7 +76,7 @@ mod tests {
 
     /// Ten polls, one a second, of 1000 packets with 20 marks each.
     fn polled(rtt: u64, min_rtt: u64) -> PolledFlow {
-        let totals = |nth: u64| Totals {
+        let totals = |nth: u64| EcnTotals {
             packets: 1000 * nth,
             marked: 20 * nth,
             rtt: MS(rtt),
@@ -100,9 +100,9 @@ mod tests {
     #[test]
     fn poll_without_new_packets_or_within_a_round_trip_waits_for_the_next() {
         let mut flow = polled(80, 20);
-        let Totals { packets, .. } = flow.latest;
+        let EcnTotals { packets, .. } = flow.latest;
         assert_eq!(flow.on_poll(Time::ZERO + MS(11_000), flow.latest), None);
-        let soon = Totals { packets: packets + 9, ..flow.latest };
+        let soon = EcnTotals { packets: packets + 9, ..flow.latest };
         let mut sooner = polled(80, 20);
         assert_eq!(sooner.on_poll(Time::ZERO + MS(10_079), soon), None);
         assert_eq!(sooner.on_poll(Time::ZERO + MS(10_080), soon).map(|it| it.packets), Some(9));
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn lower_minimum_discards_earlier_polls() {
         let mut flow = polled(21, 20);
-        let lower = Totals { packets: 10_500, min_rtt: MS(15), ..flow.latest };
+        let lower = EcnTotals { packets: 10_500, min_rtt: MS(15), ..flow.latest };
         flow.on_poll(Time::ZERO + MS(11_000), lower);
         assert_eq!(flow.evidence().l4s_rounds, 0);
     }

@@ -7,7 +7,7 @@ use uncork_units::TimeDelta;
 use crate::EmulationSpec;
 use crate::flows::FlowKey;
 use crate::forwarder::Forwarded;
-use crate::tally::{Tally, Timing};
+use crate::tally::{Tally, TimingHistogram};
 use uncork_path::Direction;
 
 /// Everything between start and stop.
@@ -233,7 +233,7 @@ impl DirectionReport {
     }
 }
 
-fn spread(timing: &Timing) -> Option<Spread> {
+fn spread(timing: &TimingHistogram) -> Option<Spread> {
     let at = |share| timing.quantile_ms(share);
     Some(Spread { min: at(0.0)?, p50: at(0.5)?, p99: at(0.99)?, max: at(1.0)? })
 }

@@ -28,9 +28,9 @@ pub(crate) struct Tally {
     /// Packets of each client dropped by the path.
     pub(crate) of_hosts: Vec<HostDrops>,
     /// Time from a packet's due time to its delivery.
-    pub(crate) lateness: Timing,
+    pub(crate) lateness: TimingHistogram,
     /// Time from reading a packet on one side to its delivery on the other.
-    pub(crate) delay: Timing,
+    pub(crate) delay: TimingHistogram,
 }
 
 /// Counters of both directions.
@@ -117,20 +117,20 @@ impl Queueing {
 /// A distribution of time spans with an error of at most 0.1 %. [`Distribution`] has less memory and is too coarse here: with a
 /// largest lateness of 24 ms it is off by a fifth of a median of 0.03 ms.
 #[derive(Debug)]
-pub(crate) struct Timing(Option<Histogram<u64>>);
+pub(crate) struct TimingHistogram(Option<Histogram<u64>>);
 
 /// Longer spans are counted as this.
 const MAX_SPAN: TimeDelta = TimeDelta::from_secs(1000);
 const DIGITS: u8 = 3;
 
-impl Default for Timing {
+impl Default for TimingHistogram {
     fn default() -> Self {
         // Allocates everything up front. Only invalid bounds are an error, which these are not.
         Self(Histogram::new_with_bounds(1, MAX_SPAN.as_nanos(), DIGITS).ok())
     }
 }
 
-impl Timing {
+impl TimingHistogram {
     fn record(&mut self, span: TimeDelta) {
         if let Some(histogram) = &mut self.0 {
             histogram.saturating_record(span.as_nanos());

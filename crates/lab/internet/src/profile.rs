@@ -101,7 +101,7 @@ struct ProfileRanges {
 
 /// Typical values of a group of networks of one system. Their users' values scatter around them.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Profile {
+pub(super) struct NetworkProfile {
     pub(super) kind: Kind,
     /// Bits per second on the wire.
     rate: f64,
@@ -118,7 +118,7 @@ pub(super) struct Profile {
     pub(super) uplink: Option<f64>,
 }
 
-impl Profile {
+impl NetworkProfile {
     /// The typical profile of a system.
     pub(super) fn of_system(kind: Kind, rng: &mut Rng) -> Self {
         let ProfileRanges { rate, rtt, loss, buffer } = kind.ranges();
@@ -204,7 +204,7 @@ mod tests {
         let mut rng = Rng::new(1, 0);
         for nth in 0..7_000 {
             let kind = Kind::ALL[nth % 7];
-            let profile = Profile::of_system(kind, &mut rng).varied(&mut rng);
+            let profile = NetworkProfile::of_system(kind, &mut rng).varied(&mut rng);
             let path = profile.path(&mut rng);
             assert_eq!(path.check(PACKET_BYTES, HEADER_BYTES), Ok(()), "{profile:?}");
             assert_eq!(path.link.policer.is_some(), kind == Kind::Policed);

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use uncork_flow::ClientNetwork;
 use uncork_units::Rng;
 
-use crate::profile::{Kind, Profile};
+use crate::profile::{Kind, NetworkProfile};
 
 /// The parameters that determine a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ pub(super) struct System {
     pub(super) asn: u32,
     /// Index of its country, which also sets its hours.
     pub(super) country: u32,
-    pub(super) profiles: [Profile; PROFILES],
+    pub(super) profiles: [NetworkProfile; PROFILES],
 }
 
 /// A client network.
@@ -118,7 +118,7 @@ impl World {
         &self.systems[self.networks[network as usize].system as usize]
     }
 
-    pub(super) fn profile_of(&self, network: u32) -> &Profile {
+    pub(super) fn profile_of(&self, network: u32) -> &NetworkProfile {
         &self.system_of(network).profiles[self.networks[network as usize].profile]
     }
 
@@ -132,7 +132,7 @@ impl System {
     fn new(seed: u64, nth: u32) -> Self {
         let mut rng = Rng::new(seed, SYSTEM_STREAM | u64::from(nth));
         let country = rng.below(u64::from(COUNTRIES)) as u32;
-        let typical = Profile::of_system(Kind::draw(&mut rng), &mut rng);
+        let typical = NetworkProfile::of_system(Kind::draw(&mut rng), &mut rng);
         let profiles = std::array::from_fn(|_| typical.varied(&mut rng));
         Self { asn: 64_512 + nth, country, profiles }
     }

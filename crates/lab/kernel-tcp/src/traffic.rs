@@ -20,7 +20,7 @@ const EACH: TimeDelta = TimeDelta::from_millis(4);
 
 /// The connections of all commands of a run.
 pub(crate) struct CommandTraffic {
-    server: Observer,
+    server: SocketObserver,
     server_addresses: Addresses,
     hosts: Vec<TrafficHost>,
     /// Half of the shortest RTT: a closing connection remains visible for that long.
@@ -31,12 +31,12 @@ pub(crate) struct CommandTraffic {
 struct TrafficHost {
     flow: usize,
     addresses: Addresses,
-    client: Observer,
+    client: SocketObserver,
     ends: Ends,
 }
 
 /// Reads the open connections of a namespace, and the last figures of connections that ended since the last query.
-struct Observer {
+struct SocketObserver {
     diag: Diag,
     notices: Notices,
 }
@@ -73,7 +73,7 @@ impl CommandTraffic {
                 continue;
             }
             let namespace = &emulation.hosts()[*host];
-            let (client, addresses) = (Observer::open(namespace)?, namespace.addresses());
+            let (client, addresses) = (SocketObserver::open(namespace)?, namespace.addresses());
             hosts.push(TrafficHost { flow, addresses, client, ends: Ends::default() });
             let rtt = spec.rtt.unwrap_or(run.paths[spec.path].rtt);
             every = every.min(TimeDelta::from_nanos(rtt.as_nanos() / 2));
@@ -82,7 +82,7 @@ impl CommandTraffic {
             return Ok(None);
         }
         let (server, server_addresses) =
-            (Observer::open(emulation.server())?, emulation.server().addresses());
+            (SocketObserver::open(emulation.server())?, emulation.server().addresses());
         Ok(Some(Self { server, server_addresses, hosts, every }))
     }
 
@@ -143,7 +143,7 @@ impl CommandTraffic {
     }
 }
 
-impl Observer {
+impl SocketObserver {
     fn open(namespace: &Namespace) -> Result<Self, KernelTcpError> {
         let opened = namespace.run(|| Ok::<_, DiagError>((Diag::open()?, Notices::open()?)));
         let opened = opened.map_err(KernelTcpError::system("enter a network namespace"))?;

@@ -105,7 +105,7 @@ impl ListenDocument {
 
 fn write(document: &impl Serialize) -> String {
     let mut out = Vec::new();
-    let mut writer = serde_json::Serializer::with_formatter(&mut out, Layout::default());
+    let mut writer = serde_json::Serializer::with_formatter(&mut out, JsonLayout::default());
     document.serialize(&mut writer).expect("plain structs into memory");
     out.push(b'\n');
     String::from_utf8(out).expect("JSON is UTF-8")
@@ -125,7 +125,7 @@ fn read<T: DeserializeOwned>(text: &str, expected: &'static str) -> Result<T, Do
 
 /// [`PrettyFormatter`] with short floats and nested arrays on one line.
 #[derive(Default)]
-struct Layout {
+struct JsonLayout {
     pretty: PrettyFormatter<'static>,
     /// Open arrays and objects, outermost first.
     open: Vec<OpenScope>,
@@ -139,13 +139,13 @@ enum OpenScope {
     Inline,
 }
 
-impl Layout {
+impl JsonLayout {
     fn is_inline(&self) -> bool {
         self.open.last() == Some(&OpenScope::Inline)
     }
 }
 
-impl Formatter for Layout {
+impl Formatter for JsonLayout {
     fn write_f64<W: ?Sized + io::Write>(&mut self, out: &mut W, value: f64) -> io::Result<()> {
         write!(out, "{}", rounded(value, DIGITS) + 0.0) // + 0.0 turns -0 into 0
     }

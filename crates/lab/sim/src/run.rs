@@ -7,7 +7,7 @@ use uncork_units::{Time, TimeDelta};
 
 use crate::flow::{Downstream, Flow, Upstream};
 use crate::flows::Flows;
-use crate::segments::Scratch;
+use crate::segments::AckScratch;
 use crate::spec::RunSpec;
 
 /// The result of a run.
@@ -36,7 +36,7 @@ pub struct Simulation<'a, S: ControllerSpec = CcSpec> {
     pub(crate) now: Time,
     pub(crate) network: Network<Downstream, Upstream, Wake>,
     pub(crate) flows: Flows<'a, S>,
-    pub(crate) scratch: Scratch,
+    pub(crate) scratch: AckScratch,
     pub(crate) unfinished: usize,
     pub(crate) packets: u64,
     series: Vec<SeriesPoint>,
@@ -72,7 +72,7 @@ impl<'a, S: ControllerSpec> Simulation<'a, S> {
             now: Time::ZERO,
             network,
             flows: Flows::new(spec.flows.len()),
-            scratch: Scratch::default(),
+            scratch: AckScratch::default(),
             unfinished: spec.flows.len(),
             packets: 0,
             series: Vec::new(),

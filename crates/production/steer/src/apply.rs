@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::layout::NAME;
 use crate::listeners::{self, ListenerChanges};
 use crate::pending::{PendingRecords, post};
-use crate::pins::{CgroupPins, Pins, remove_directory};
+use crate::pins::{CgroupPins, SteerPins, remove_directory};
 use crate::tables::{self, Loaded, Shared};
 
 /// The kind of file system of cgroups of version 2 (statfs(2)); those of version 1 have other files of the same names.
@@ -41,7 +41,7 @@ pub struct Request<'a> {
 
 /// What `apply` has done.
 #[derive(Clone, Debug)]
-pub struct Applied {
+pub struct AppliedPolicy {
     /// Whether it replaced an active policy.
     pub exchanged: bool,
     /// The active policy.
@@ -56,7 +56,7 @@ pub struct Applied {
 /// # Errors
 ///
 /// If the policy asks for what the kernel does not know or the host does not have, or a step is refused.
-pub fn apply(pins: &Pins, request: &Request<'_>) -> Result<Applied, Error> {
+pub fn apply(pins: &SteerPins, request: &Request<'_>) -> Result<AppliedPolicy, Error> {
     let Request { policy, cgroup, listeners, origins, warnings, unix_s, ttl } = *request;
     let flat = policy.flat(listeners, origins)?;
     check(policy, &flat)?;
@@ -82,7 +82,7 @@ pub fn apply(pins: &Pins, request: &Request<'_>) -> Result<Applied, Error> {
     done?;
     let listeners = listeners::set(&own, cgroup, description.listener_controller());
     let listeners = listeners.map_err(|error| error.to_string());
-    Ok(Applied { exchanged: active.is_some(), description, listeners })
+    Ok(AppliedPolicy { exchanged: active.is_some(), description, listeners })
 }
 
 fn exchange(

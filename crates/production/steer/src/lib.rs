@@ -28,7 +28,7 @@ mod steered;
 mod tables;
 mod text;
 
-pub use apply::{Applied, Request, apply};
+pub use apply::{AppliedPolicy, Request, apply};
 pub use description::{Decided, Description};
 pub use document::{
     CgroupDocument, DecidedDocument, ExplanationDocument, MoveDocument, StatusDocument,
@@ -40,7 +40,7 @@ pub use moves::{MoveRequest, Moves};
 pub use networks::{Networks, NetworksError};
 pub use overview::{SteeredCgroup, active_policies, other_programs};
 pub use pending::{PendingStatus, guard};
-pub use pins::Pins;
+pub use pins::SteerPins;
 pub use question::{Answer, Question};
 pub use recorder::{Clients, Event, Recorder, Summary};
 pub use steered::{Count, Status, Steered};

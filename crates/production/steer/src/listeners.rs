@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use uncork_diag::{Connection, Diag, Query, States, TcpState};
+use uncork_diag::{Connection, Diag, Query, StateSet, TcpState};
 use uncork_kernel::default;
 
 use crate::apply::open_cgroup;
@@ -72,7 +72,7 @@ fn is_changed(sockets: &SteeredSockets, cookie: u64) -> Result<bool, Error> {
 fn listening(cgroup: &Path, number: u64) -> Result<Vec<Connection>, Error> {
     let mut cgroups = [number].into();
     add_children(cgroup, &mut cgroups);
-    let query = Query { states: States::NONE.with(TcpState::Listen), ..Query::default() };
+    let query = Query { states: StateSet::NONE.with(TcpState::Listen), ..Query::default() };
     let mut all = Vec::new();
     Diag::open()?.dump(&query, |socket| {
         if socket.cgroup.is_some_and(|cgroup| cgroups.contains(&cgroup)) {

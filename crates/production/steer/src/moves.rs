@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use serde::{Serialize, Serializer};
-use uncork_diag::{Connection, Diag, Query, States, TcpState};
+use uncork_diag::{Connection, Diag, Query, StateSet, TcpState};
 use uncork_kernel::{Maps, Object, Program, ProgramKind, default};
 use uncork_policy::Prefixes;
 
@@ -142,7 +142,7 @@ pub(crate) fn add_children(path: &Path, cgroups: &mut HashSet<u64>) {
 
 /// The ports with listeners, and the cgroups' connections that may still send.
 fn connections(cgroups: &HashSet<u64>) -> Result<(HashSet<u16>, Vec<Connection>), Error> {
-    let states = States::SENDING.with(TcpState::Listen);
+    let states = StateSet::SENDING.with(TcpState::Listen);
     let query = Query { states, ..Query::default() };
     let (mut listening, mut open) = (HashSet::new(), Vec::new());
     let mut diag = Diag::open()?;

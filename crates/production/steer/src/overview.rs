@@ -7,7 +7,7 @@ use uncork_kernel::available;
 use uncork_policy::{ActivePolicy, OtherProgram};
 
 use crate::error::Error;
-use crate::pins::Pins;
+use crate::pins::SteerPins;
 use crate::steered::{Status, Steered};
 
 /// A cgroup with pins.
@@ -26,7 +26,7 @@ impl SteeredCgroup {
     /// # Errors
     ///
     /// If the pins cannot be read.
-    pub fn all(pins: &Pins) -> Result<Vec<Self>, Error> {
+    pub fn all(pins: &SteerPins) -> Result<Vec<Self>, Error> {
         let look = |steered: Steered| -> Result<Self, Error> {
             Ok(Self {
                 status: steered.status()?,
@@ -61,7 +61,7 @@ impl SteeredCgroup {
 }
 
 /// The other programs of all steered cgroups; none if the kernel does not report them.
-pub fn other_programs(pins: &Pins) -> Vec<OtherProgram> {
+pub fn other_programs(pins: &SteerPins) -> Vec<OtherProgram> {
     let of = |(steered, status): (Steered, Status)| {
         steered.others(Path::new(&status.description.cgroup)).unwrap_or_default()
     };
@@ -69,7 +69,7 @@ pub fn other_programs(pins: &Pins) -> Vec<OtherProgram> {
 }
 
 /// The active policies of all cgroups with the controllers that they name. What the kernel does not report is missing.
-pub fn active_policies(pins: &Pins) -> Vec<ActivePolicy> {
+pub fn active_policies(pins: &SteerPins) -> Vec<ActivePolicy> {
     let policy = |(_, status): (Steered, Status)| ActivePolicy {
         controllers: controllers(&status).into_iter().collect(),
         cgroup: status.description.cgroup,
@@ -79,7 +79,7 @@ pub fn active_policies(pins: &Pins) -> Vec<ActivePolicy> {
 }
 
 /// The steered cgroups with a status that can be read.
-fn active(pins: &Pins) -> impl Iterator<Item = (Steered, Status)> {
+fn active(pins: &SteerPins) -> impl Iterator<Item = (Steered, Status)> {
     let all = Steered::all(pins).unwrap_or_default().into_iter();
     all.filter_map(|steered| {
         let status = steered.status().ok().flatten()?;

@@ -14,7 +14,7 @@ use uncork_kernel::{CgroupLink, Program};
 
 use crate::error::Error;
 use crate::listeners;
-use crate::pins::{CgroupPins, Pins};
+use crate::pins::{CgroupPins, SteerPins};
 use crate::steered::Steered;
 
 /// How often the guard looks whether the policy was confirmed.
@@ -147,7 +147,7 @@ fn is_guarded(own: &CgroupPins) -> bool {
 /// # Errors
 ///
 /// If this process cannot be pinned as the guard.
-pub fn guard(pins: &Pins, number: u64) -> Result<(), Error> {
+pub fn guard(pins: &SteerPins, number: u64) -> Result<(), Error> {
     // Fails for the leader of a process group, such as a service. Such a leader needs no new session.
     let _ = setsid();
     let own = pins.of(number);
@@ -172,7 +172,7 @@ pub fn guard(pins: &Pins, number: u64) -> Result<(), Error> {
 }
 
 /// Makes the policy before the active one again, if one is pending.
-fn roll_back(pins: &Pins, own: &CgroupPins) -> Result<(), Error> {
+fn roll_back(pins: &SteerPins, own: &CgroupPins) -> Result<(), Error> {
     let Some(PendingRecords { before, .. }) = own.pending()? else { return Ok(()) };
     let program =
         before.map(|id| Program::open(&own.policy(id).join("program"))).transpose()?.flatten();

@@ -35,13 +35,13 @@ const MAX_ARCHIVED: usize = 64;
 
 /// The pins below a directory of a BPF file system.
 #[derive(Clone, Debug)]
-pub struct Pins(PathBuf);
+pub struct SteerPins(PathBuf);
 
 /// The pins of one cgroup.
 #[derive(Clone, Debug)]
 pub(crate) struct CgroupPins(PathBuf);
 
-impl Pins {
+impl SteerPins {
     /// Those below `directory`, which is in the root of a BPF file system.
     pub fn in_directory(directory: impl Into<PathBuf>) -> Self {
         Self(directory.into())

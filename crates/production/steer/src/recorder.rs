@@ -20,7 +20,7 @@ use crate::attached::Attached;
 use crate::error::Error;
 use crate::layout::CloseEvent;
 use crate::networks::Networks;
-use crate::pins::Pins;
+use crate::pins::SteerPins;
 use crate::steered::Steered;
 
 /// Half of the maximum number of close events that wait for their sockets.
@@ -33,7 +33,7 @@ pub struct Recorder<'a> {
     events: CloseEvents<'a>,
     /// The cgroup's directory, to find it again.
     cgroup: PathBuf,
-    pins: Pins,
+    pins: SteerPins,
     event: Option<Event>,
     /// The policy was removed, and no other was applied.
     is_removed: bool,

@@ -17,14 +17,14 @@ use crate::layout::OutcomeCounts;
 use crate::listeners;
 use crate::lock::lock;
 use crate::pending::PendingStatus;
-use crate::pins::{CgroupPins, Pins};
+use crate::pins::{CgroupPins, SteerPins};
 use crate::question::{Answer, Question};
 use crate::sockets::SteeredSockets;
 
 /// A steered cgroup.
 #[derive(Clone, Debug)]
 pub struct Steered {
-    pins: Pins,
+    pins: SteerPins,
     own: CgroupPins,
 }
 
@@ -65,7 +65,7 @@ impl Status {
 }
 
 impl Steered {
-    pub(crate) fn new(pins: Pins, own: CgroupPins) -> Self {
+    pub(crate) fn new(pins: SteerPins, own: CgroupPins) -> Self {
         Self { pins, own }
     }
 
@@ -74,7 +74,7 @@ impl Steered {
     /// # Errors
     ///
     /// If the pins cannot be read.
-    pub fn all(pins: &Pins) -> Result<Vec<Self>, Error> {
+    pub fn all(pins: &SteerPins) -> Result<Vec<Self>, Error> {
         let all = pins.all()?.into_iter();
         Ok(all.map(|own| Self::new(pins.clone(), own)).collect())
     }
@@ -84,7 +84,7 @@ impl Steered {
     /// # Errors
     ///
     /// If it is not a cgroup v2 directory, or not steered.
-    pub fn at(pins: &Pins, cgroup: &Path) -> Result<Self, Error> {
+    pub fn at(pins: &SteerPins, cgroup: &Path) -> Result<Self, Error> {
         let (_, number) = open_cgroup(cgroup)?;
         let own = pins.of(number);
         if !own.is_there()? {
@@ -94,14 +94,14 @@ impl Steered {
     }
 
     /// The active policy of a cgroup; `None` if it has none, or does not exist any more.
-    pub(crate) fn active_at(pins: &Pins, cgroup: &Path) -> Result<Option<Self>, Error> {
+    pub(crate) fn active_at(pins: &SteerPins, cgroup: &Path) -> Result<Option<Self>, Error> {
         let Ok((_, number)) = open_cgroup(cgroup) else { return Ok(None) };
         let own = pins.of(number);
         let is_active = own.is_there()? && own.active_program()?.is_some();
         Ok(is_active.then(|| Self { pins: pins.clone(), own }))
     }
 
-    pub(crate) fn pins(&self) -> &Pins {
+    pub(crate) fn pins(&self) -> &SteerPins {
         &self.pins
     }
 

@@ -4,14 +4,14 @@ use std::fmt::Write as _;
 
 use uncork_terminal::{Column, Style, Table};
 
-use crate::apply::Applied;
+use crate::apply::AppliedPolicy;
 use crate::description::Decided;
 use crate::document::{CgroupDocument, DecidedDocument, ExplanationDocument, StatusDocument};
 use crate::listeners::ListenerChanges;
 use crate::moves::Moves;
 use crate::recorder::Summary;
 
-impl Applied {
+impl AppliedPolicy {
     /// What is active now, in a line, and a line for listening sockets where they matter.
     pub fn text(&self) -> String {
         let what = if self.exchanged { "replaces the policy before" } else { "is active" };

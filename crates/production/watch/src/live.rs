@@ -4,7 +4,7 @@ use std::fs;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use uncork_cc::is_kernel_controller;
-use uncork_diag::{Diag, DiagError, Notices, Query, States};
+use uncork_diag::{Diag, DiagError, Notices, Query, StateSet};
 
 use crate::event::{Destroyed, Event, Moment, Pass};
 use crate::sample::SocketSample;
@@ -53,7 +53,7 @@ impl Live {
 
     fn dump(&mut self, pass: &mut Pass) -> Result<(), DiagError> {
         let has_storage = has_kernel_controllers();
-        let query = Query { states: States::SENDING, has_storage, ..Query::default() };
+        let query = Query { states: StateSet::SENDING, has_storage, ..Query::default() };
         pass.sockets.clear();
         pass.at = self.moment();
         let sockets = &mut pass.sockets;

@@ -21,9 +21,9 @@ use crate::why::Limit;
 /// The content type of the metrics.
 pub const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-type Counted = (&'static str, &'static str, Option<Unit>, fn(&Sums) -> u64);
+type SumsCounter = (&'static str, &'static str, Option<Unit>, fn(&Sums) -> u64);
 
-const COUNTERS: [Counted; 8] = [
+const COUNTERS: [SumsCounter; 8] = [
     ("ended_connections", "Ended connections", None, |it| it.ended),
     ("acknowledged", "Payload acknowledged", Some(Unit::Bytes), |it| it.figures.bytes_acked),
     ("sent", "Payload sent, retransmissions included", Some(Unit::Bytes), |it| {

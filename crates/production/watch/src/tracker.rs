@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use uncork_ecn::{PolledFlow, Totals as EcnTotals};
+use uncork_ecn::{EcnTotals, PolledFlow};
 use uncork_flow::{Distribution, EcnEvidence, EcnUse, FlowRecord, TransportFigures};
 use uncork_units::{Time, TimeDelta};
 

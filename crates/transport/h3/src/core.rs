@@ -13,7 +13,7 @@ use noq_proto::{Dir, Side, StreamId, VarInt};
 use rustc_hash::FxHashMap;
 
 use crate::priority::Priority;
-use crate::session::Bounds;
+use crate::session::SessionBounds;
 use crate::stream::Stream;
 
 /// The shared state. It lives until the session and all tasks end.
@@ -24,7 +24,7 @@ pub(crate) type Task = Pin<Box<dyn Future<Output = ()>>>;
 
 pub(crate) struct Core {
     pub(crate) side: Side,
-    pub(crate) bounds: Bounds,
+    pub(crate) bounds: SessionBounds,
     /// The time of the current turn.
     pub(crate) now: Instant,
     pub(crate) streams: FxHashMap<StreamId, Stream>,
@@ -73,7 +73,7 @@ impl<T> PerDir<T> {
 }
 
 impl Core {
-    pub(crate) fn new(side: Side, bounds: Bounds, now: Instant) -> Self {
+    pub(crate) fn new(side: Side, bounds: SessionBounds, now: Instant) -> Self {
         Self {
             side,
             bounds,

@@ -27,5 +27,5 @@ pub use client::Client;
 pub use payload::Payload;
 pub use priority::Priority;
 pub use reply::{COPIED, Reply, Unsendable};
-pub use session::{Bounds, Scope, Session};
+pub use session::{Session, SessionBounds, SessionScope};
 pub use transport::{BidiStream, RecvStream, SendStream, Transport};

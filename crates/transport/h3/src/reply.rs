@@ -9,7 +9,7 @@ use h3::quic::{SendStream as _, StreamErrorIncoming, StreamId as Name};
 use http::{HeaderMap, StatusCode};
 
 use crate::qpack;
-use crate::session::{Scope, id};
+use crate::session::{SessionScope, id};
 use crate::transport::SendStream;
 
 /// Frame types (RFC 9114 §7.2).
@@ -37,7 +37,7 @@ impl From<StreamErrorIncoming> for Unsendable {
     }
 }
 
-impl Scope {
+impl SessionScope {
     /// Begins a response. Its head is sent together with the first bytes of its body.
     ///
     /// # Errors

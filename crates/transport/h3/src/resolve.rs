@@ -8,10 +8,10 @@ use h3::server::{RequestResolver, RequestStream};
 use http::Request;
 
 use crate::payload::Payload;
-use crate::session::Scope;
+use crate::session::SessionScope;
 use crate::transport::{BidiStream, Transport};
 
-impl Scope {
+impl SessionScope {
     /// Waits for a request's head. `h3` answers a head that is too large with 431, but drops the stream
     /// without a FIN; this adds the FIN, so that the client receives the response.
     ///

@@ -22,7 +22,7 @@ use crate::transport::Transport;
 
 /// Limits on the peer's data, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
+pub struct SessionBounds {
     /// Per bidirectional stream that the peer opens. `h3` buffers a HEADERS frame until it is complete.
     pub request: u64,
     /// Per unidirectional stream of the peer, over the connection's life.
@@ -43,7 +43,7 @@ pub struct Session {
 
 /// A task's handle of its connection. Clones refer to the same connection.
 #[derive(Clone)]
-pub struct Scope {
+pub struct SessionScope {
     pub(crate) core: Shared,
     pub(crate) slot: PayloadSlot,
 }
@@ -53,7 +53,7 @@ impl Session {
     pub fn new<C: Send + 'static>(
         mailer: Mailer<C>,
         side: Side,
-        bounds: Bounds,
+        bounds: SessionBounds,
         now: Instant,
     ) -> Self {
         let connection_waker = Arc::new(ConnectionWaker::new(mailer));
@@ -72,8 +72,8 @@ impl Session {
     }
 
     /// The handle for tasks.
-    pub fn scope(&self) -> Scope {
-        Scope { core: Rc::clone(&self.core), slot: Rc::clone(&self.slot) }
+    pub fn scope(&self) -> SessionScope {
+        SessionScope { core: Rc::clone(&self.core), slot: Rc::clone(&self.slot) }
     }
 
     /// The peer opened streams.
@@ -166,7 +166,7 @@ impl Session {
 /// `H3_NO_ERROR` (RFC 9114 §8.1).
 const NO_ERROR: VarInt = VarInt::from_u32(0x100);
 
-impl Scope {
+impl SessionScope {
     /// Starts a task on the connection's thread. It is dropped when the connection closes.
     pub fn spawn(&self, task: impl Future<Output = ()> + 'static) {
         self.core.borrow_mut().spawned.push(Box::pin(task));

@@ -411,7 +411,7 @@ mod tests {
 
     use super::*;
     use crate::core::Core;
-    use crate::session::Bounds;
+    use crate::session::SessionBounds;
 
     /// Polls a future once. It must not wait for anything but open streams.
     fn ready<T>(future: impl Future<Output = T>) -> T {
@@ -425,7 +425,7 @@ mod tests {
     fn transport() -> Transport {
         #[expect(clippy::disallowed_methods, reason = "an instant can only be had from the clock")]
         let now = std::time::Instant::now();
-        let mut core = Core::new(Side::Client, Bounds { request: 0, control: 0 }, now);
+        let mut core = Core::new(Side::Client, SessionBounds { request: 0, control: 0 }, now);
         for (dir, count) in [(Dir::Uni, 3), (Dir::Bi, 1)] {
             for index in 0..count {
                 let id = StreamId::new(Side::Client, dir, index);

@@ -37,7 +37,7 @@ pub(crate) struct Member {
 
 /// A structure or union.
 #[derive(Debug)]
-pub(crate) struct Structure {
+pub(crate) struct BtfStructure {
     /// The number of its type.
     pub(crate) id: u32,
     /// Its size in bytes.
@@ -49,9 +49,9 @@ pub(crate) struct Structure {
 #[derive(Debug)]
 pub(crate) struct CongestionOps {
     /// The structure itself.
-    pub(crate) ops: Structure,
+    pub(crate) ops: BtfStructure,
     /// What a struct_ops map keeps: the structure behind a head.
-    pub(crate) value: Structure,
+    pub(crate) value: BtfStructure,
     /// Where in that the structure begins.
     pub(crate) data: usize,
     /// Whether `cong_control` has the ACK as an argument (Linux 6.10).
@@ -60,7 +60,7 @@ pub(crate) struct CongestionOps {
     pub(crate) has_links: bool,
 }
 
-impl Structure {
+impl BtfStructure {
     pub(crate) fn member(&self, name: &str) -> Option<Member> {
         self.members.get(name).copied()
     }
@@ -116,12 +116,12 @@ impl Types {
     }
 
     /// The structure of this name.
-    fn structure(&self, name: &str) -> Option<Structure> {
+    fn structure(&self, name: &str) -> Option<BtfStructure> {
         self.structure_at(self.find(KIND_STRUCT, name)?)
     }
 
     /// The structure or union of this name; `outer.member` names the structure of the elements of a member.
-    pub(crate) fn structure_or_part(&self, path: &str) -> Option<Structure> {
+    pub(crate) fn structure_or_part(&self, path: &str) -> Option<BtfStructure> {
         let mut names = path.split('.');
         let outer = names.next()?;
         let outer = self.find(KIND_STRUCT, outer).or_else(|| self.find(KIND_UNION, outer))?;
@@ -163,7 +163,7 @@ impl Types {
         Some((place, *self.places.get(place)?))
     }
 
-    fn structure_at(&self, found: usize) -> Option<Structure> {
+    fn structure_at(&self, found: usize) -> Option<BtfStructure> {
         let at = *self.places.get(found)?;
         let (info, size) = (self.word(at + 4)?, self.word(at + 8)?);
         let members = (0..count(info)).filter_map(|index| {
@@ -173,7 +173,7 @@ impl Types {
             let member = Member { index, offset, type_id: self.word(at + 4)? };
             Some((self.text(self.word(at)?).to_owned(), member))
         });
-        Some(Structure { id: found as u32 + 1, size, members: members.collect() })
+        Some(BtfStructure { id: found as u32 + 1, size, members: members.collect() })
     }
 
     /// Whether the structure has a member of this name, also within parts without a name, up to this depth.

@@ -2,7 +2,7 @@
 
 use aya_obj::Object as Parsed;
 
-use crate::btf::{Structure, Types};
+use crate::btf::{BtfStructure, Types};
 use crate::error::Error;
 
 /// The layout of a structure in this program, as [`layout!`](crate::layout!) makes it.
@@ -67,7 +67,7 @@ impl Layout {
     }
 
     /// The first difference to the structure in an object.
-    fn difference(&self, theirs: &Structure, types: &Types) -> Option<String> {
+    fn difference(&self, theirs: &BtfStructure, types: &Types) -> Option<String> {
         let size = theirs.size as usize;
         if size != self.size {
             return Some(format!("it has {size} bytes there, {} here", self.size));

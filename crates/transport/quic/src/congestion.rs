@@ -14,7 +14,7 @@ use crate::handle::Observation;
 use crate::ledger::{Ledger, Sent};
 use crate::observed::{Observed, Space};
 use crate::pending::PendingAcks;
-use crate::rtt::RttEstimator;
+use crate::rtt::QuicRttEstimator;
 use crate::watch::{Event, Watcher};
 
 /// The default exponent of a peer's acknowledgement delays (RFC 9000 §18.2).
@@ -34,7 +34,7 @@ pub(crate) struct PathCongestion {
     seed: u64,
     mss: u32,
     ledger: Ledger,
-    rtt: RttEstimator,
+    rtt: QuicRttEstimator,
     /// The latest time reported.
     now: Time,
     /// Packets sent earlier belong to a previous controller.
@@ -69,7 +69,7 @@ impl PathCongestion {
             seed,
             mss,
             ledger: Ledger::default(),
-            rtt: RttEstimator::default(),
+            rtt: QuicRttEstimator::default(),
             now,
             since: now,
             marked: [0; 3],

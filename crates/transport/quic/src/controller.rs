@@ -10,13 +10,13 @@ use noq_proto::{EcnCodepoint, RttEstimator};
 use uncork_cc::EcnMode;
 
 use crate::congestion::PathCongestion;
-use crate::handle::{Handle, Path};
+use crate::handle::{Handle, SharedPath};
 
 /// The controller of one path of a connection.
 #[derive(Debug)]
 struct Adapter {
     connection: Handle,
-    path: Arc<Path>,
+    path: Arc<SharedPath>,
 }
 
 /// Builds a connection's controllers, one for each path.

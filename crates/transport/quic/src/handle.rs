@@ -33,13 +33,13 @@ struct HandleInner {
 #[derive(Debug)]
 struct Current {
     choice: Choice,
-    path: Option<Arc<Path>>,
+    path: Option<Arc<SharedPath>>,
     watcher: Watcher,
 }
 
 /// The congestion control of one path.
 #[derive(Debug)]
-pub(crate) struct Path(Mutex<PathCongestion>);
+pub(crate) struct SharedPath(Mutex<PathCongestion>);
 
 /// The observable state of a connection's congestion control.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -166,7 +166,7 @@ impl Handle {
     }
 
     /// A path without measurements.
-    pub(crate) fn new_path(&self, instant: Instant, mtu: u16) -> Arc<Path> {
+    pub(crate) fn new_path(&self, instant: Instant, mtu: u16) -> Arc<SharedPath> {
         let mut now = self.now();
         let former = now.path.take();
         let mut congestion = PathCongestion::new(now.choice, self.0.seed, mtu, self.time(instant));
@@ -174,17 +174,17 @@ impl Handle {
         if let Some(former) = former {
             congestion.count_from(&former.lock());
         }
-        Arc::clone(now.path.insert(Arc::new(Path(Mutex::new(congestion)))))
+        Arc::clone(now.path.insert(Arc::new(SharedPath(Mutex::new(congestion)))))
     }
 
     /// A path that starts with the measurements of `path`.
-    pub(crate) fn same_path(&self, path: &Path) -> Arc<Path> {
+    pub(crate) fn same_path(&self, path: &SharedPath) -> Arc<SharedPath> {
         let congestion = path.lock().moved();
-        Arc::clone(self.now().path.insert(Arc::new(Path(Mutex::new(congestion)))))
+        Arc::clone(self.now().path.insert(Arc::new(SharedPath(Mutex::new(congestion)))))
     }
 
     /// The connection sends on `path`, or returns to it if a newer path failed.
-    pub(crate) fn use_path(&self, path: &Arc<Path>) {
+    pub(crate) fn use_path(&self, path: &Arc<SharedPath>) {
         let mut now = self.now();
         if !now.path.as_ref().is_some_and(|used| Arc::ptr_eq(used, path)) {
             let mut congestion = path.lock();
@@ -201,7 +201,7 @@ impl Handle {
     }
 }
 
-impl Path {
+impl SharedPath {
     pub(crate) fn lock(&self) -> MutexGuard<'_, PathCongestion> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -19,12 +19,12 @@ pub struct Qlog {
     start: Time,
     spec: Option<CcSpec>,
     state: &'static str,
-    written: Metrics,
+    written: QlogMetrics,
 }
 
 /// The metrics written last: only changes are written (§5.1 of the events' draft).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Metrics([Option<f64>; METRICS.len()]);
+struct QlogMetrics([Option<f64>; METRICS.len()]);
 
 /// In milliseconds, bytes, and bits per second. The metrics after the first seven are uncork's own.
 const METRICS: [&str; 10] = [
@@ -56,7 +56,7 @@ impl Qlog {
                  \"vantage_point\":{{\"name\":\"uncork\",\"type\":\"server\"}}}}}}"
             ),
         );
-        Self { start: now, spec: None, state: "", written: Metrics::default() }
+        Self { start: now, spec: None, state: "", written: QlogMetrics::default() }
     }
 
     /// Writes an event at `now`.
@@ -95,7 +95,7 @@ impl Qlog {
             entry(text, at, "recovery:congestion_state_updated", data);
             self.state = state;
         }
-        let metrics = Metrics::of(observation);
+        let metrics = QlogMetrics::of(observation);
         let changed = Changed(&self.written, &metrics).to_string();
         if !changed.is_empty() {
             entry(text, at, "recovery:metrics_updated", format_args!("{changed}"));
@@ -104,7 +104,7 @@ impl Qlog {
     }
 }
 
-impl Metrics {
+impl QlogMetrics {
     fn of(observation: &Observation) -> Self {
         let ms = |time: Option<TimeDelta>| time.map(TimeDelta::as_millis_f64);
         let bits = |rate: Option<Rate>| rate.map(|rate| rate.bits_per_sec() as f64);
@@ -166,7 +166,7 @@ impl std::fmt::Display for AckRanges<'_> {
 }
 
 /// The metrics in the second that differ from the first.
-struct Changed<'a>(&'a Metrics, &'a Metrics);
+struct Changed<'a>(&'a QlogMetrics, &'a QlogMetrics);
 
 impl std::fmt::Display for Changed<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -5,7 +5,7 @@ use uncork_units::TimeDelta;
 
 /// An RTT estimator of our own: the stack updates its estimate only after it calls the controller.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct RttEstimator {
+pub(crate) struct QuicRttEstimator {
     sample: Option<RttSample>,
     variation: TimeDelta,
 }
@@ -13,7 +13,7 @@ pub(crate) struct RttEstimator {
 /// The default `max_ack_delay` (RFC 9000 §18.2): how long a peer may delay an acknowledgement.
 const MAX_ACK_DELAY: TimeDelta = TimeDelta::from_millis(25);
 
-impl RttEstimator {
+impl QuicRttEstimator {
     /// Adds a sample. `ack_delay`, reported by the peer, counts up to `max_ack_delay` (RFC 9002 §5.3).
     pub(crate) fn update(&mut self, latest: TimeDelta, ack_delay: TimeDelta) -> RttSample {
         let Some(before) = self.sample else {
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn the_first_sample_is_the_estimate() {
-        let mut rtt = RttEstimator::default();
+        let mut rtt = QuicRttEstimator::default();
         let sample = rtt.update(ms(40), ms(10));
         assert_eq!((sample.latest, sample.smoothed, sample.min), (ms(40), ms(40), ms(40)));
         assert_eq!(rtt.probe_timeout(), ms(40 + 4 * 20 + 25));
@@ -58,7 +58,7 @@ mod tests {
     /// RFC 9002 §5.3: the ACK delay is subtracted unless the result is below the minimum.
     #[test]
     fn the_ack_delay_affects_only_the_smoothed_estimate() {
-        let mut rtt = RttEstimator::default();
+        let mut rtt = QuicRttEstimator::default();
         rtt.update(ms(40), ms(0));
         let sample = rtt.update(ms(56), ms(8));
         assert_eq!((sample.latest, sample.smoothed, sample.min), (ms(56), ms(41), ms(40)));

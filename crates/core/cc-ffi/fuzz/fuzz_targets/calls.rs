@@ -53,7 +53,7 @@ enum Token6 {
 /// The host's side: one controller, and the tokens that it returned.
 struct Host {
     cc: *mut Cc,
-    tokens: Vec<Token>,
+    tokens: Vec<CToken>,
 }
 
 const KNOWN: [&CStr; 9] = [
@@ -70,16 +70,16 @@ const KNOWN: [&CStr; 9] = [
 const CAPACITY: usize = 64;
 
 impl Host {
-    fn token(&self, token: &Token6) -> Token {
+    fn token(&self, token: &Token6) -> CToken {
         match token {
             Token6::Sent(index) => {
                 self.tokens.get(usize::from(*index)).copied().unwrap_or_default()
             }
-            Token6::Words(words) => Token { words: *words },
+            Token6::Words(words) => CToken { words: *words },
         }
     }
 
-    fn new_controller(&mut self, spec: &Spec, settings: Option<&Settings>, capacity: u8) {
+    fn new_controller(&mut self, spec: &Spec, settings: Option<&CSettings>, capacity: u8) {
         self.free();
         let text = match spec {
             Spec::Null => None,
@@ -97,7 +97,7 @@ impl Host {
                 capacity,
             )
         };
-        assert_eq!(status == Status::Ok, !self.cc.is_null());
+        assert_eq!(status == CStatus::Ok, !self.cc.is_null());
         assert!(capacity == 0 || message[..capacity].contains(&0), "no terminating NUL");
         assert!(message[capacity..].iter().all(|byte| *byte == 1), "written beyond its capacity");
     }
@@ -111,14 +111,14 @@ impl Host {
     fn feedback(&self, now: u64, acked: &Packets, lost: &Packets, call: (&[u64; 6], u32, [bool; 2])) {
         let (numbers, ce_packets, flags) = call;
         let acked_packets: Vec<_> =
-            acked.all.iter().map(|(token, bytes, _)| Acked { token: self.token(token), bytes: *bytes }).collect();
+            acked.all.iter().map(|(token, bytes, _)| CAcked { token: self.token(token), bytes: *bytes }).collect();
         let lost_packets = self.lost(lost);
-        let feedback = Feedback {
+        let feedback = CFeedback {
             acked: if acked.is_null { null() } else { acked_packets.as_ptr() },
             acked_count: acked_packets.len(),
             lost: if lost.is_null { null() } else { lost_packets.as_ptr() },
             lost_count: lost_packets.len(),
-            rtt: Rtt { latest_ns: numbers[0], smoothed_ns: numbers[1], min_ns: numbers[2] },
+            rtt: CRtt { latest_ns: numbers[0], smoothed_ns: numbers[1], min_ns: numbers[2] },
             ce_packets,
             una_advanced: flags[0],
             repaired_by_probe: flags[1],
@@ -129,9 +129,9 @@ impl Host {
         unsafe { uncork_cc_on_feedback(self.cc, now, &raw const feedback) };
     }
 
-    fn lost(&self, lost: &Packets) -> Vec<Lost> {
+    fn lost(&self, lost: &Packets) -> Vec<CLost> {
         let all = lost.all.iter();
-        all.map(|(token, bytes, contiguous)| Lost {
+        all.map(|(token, bytes, contiguous)| CLost {
             token: self.token(token),
             bytes: *bytes,
             contiguous: *contiguous,
@@ -139,22 +139,22 @@ impl Host {
         .collect()
     }
 
-    fn sent(&mut self, now: u64, packet: SentPacket, nulls: (bool, bool), drained: bool) {
-        let mut token = Token::default();
+    fn sent(&mut self, now: u64, packet: CSentPacket, nulls: (bool, bool), drained: bool) {
+        let mut token = CToken::default();
         let status = unsafe {
             let packet = if nulls.0 { null() } else { &raw const packet };
             let token = if nulls.1 { null_mut() } else { &raw mut token };
             uncork_cc_on_sent(self.cc, now, packet, drained, token)
         };
-        if status == Status::Ok && self.tokens.len() < 256 {
+        if status == CStatus::Ok && self.tokens.len() < 256 {
             self.tokens.push(token);
         }
     }
 
     fn control(&self, is_null: bool) {
-        let mut control = Control::default();
+        let mut control = CControl::default();
         let to = if is_null { null_mut() } else { &raw mut control };
-        if unsafe { uncork_cc_control(self.cc, to) } == Status::Ok {
+        if unsafe { uncork_cc_control(self.cc, to) } == CStatus::Ok {
             assert!(control.cwnd > 0 && control.send_quantum > 0, "{control:?}");
         }
     }
@@ -164,7 +164,7 @@ impl Host {
         match call {
             Call::New { spec, settings: (is_null, mss, [paced, scalable_marks], numbers), capacity } => {
                 let [initial_window, initial_rtt_ns, seed, now_ns, clock_granularity_ns] = *numbers;
-                let settings = Settings {
+                let settings = CSettings {
                     mss: *mss,
                     paced: *paced,
                     scalable_marks: *scalable_marks,
@@ -178,7 +178,7 @@ impl Host {
             }
             Call::Free => self.free(),
             Call::Sent { now, packet: (is_null, bytes, in_flight, unacked), drained, token_is_null } => {
-                let packet = SentPacket { bytes: *bytes, in_flight: *in_flight, unacked: *unacked };
+                let packet = CSentPacket { bytes: *bytes, in_flight: *in_flight, unacked: *unacked };
                 self.sent(*now, packet, (*is_null, *token_is_null), *drained);
             }
             Call::Feedback { now, acked, lost, numbers, marks, flags } => {
@@ -209,7 +209,7 @@ impl Host {
             Call::Release { now, is_null } => {
                 let mut release = 0;
                 let to = if *is_null { null_mut() } else { &raw mut release };
-                if unsafe { uncork_pacer_release(cc, *now, to) } == Status::Ok {
+                if unsafe { uncork_pacer_release(cc, *now, to) } == CStatus::Ok {
                     assert!(release >= *now, "released in the past");
                 }
             }

@@ -6,7 +6,7 @@ use uncork_cc::{
     AckFrequency, AnyController, AppState, CcSpec, Control, Controller, ControllerSpec, Feedback,
     Lost, PathEvent, SentPacket, Settings, Snapshot, Timeout, Token,
 };
-use uncork_ecn::{AckReport, ConcurrentFlows, FlowEvidence, FlowObserver, PolledFlow, Totals};
+use uncork_ecn::{AckReport, ConcurrentFlows, EcnTotals, FlowEvidence, FlowObserver, PolledFlow};
 use uncork_units::{Time, TimeDelta};
 
 /// The time between two polls of totals.
@@ -30,17 +30,22 @@ pub(super) struct WatchedSpec<'a> {
 }
 
 impl<'a> ControllerSpec for WatchedSpec<'a> {
-    type Controller = Watched<'a>;
+    type Controller = WatchedController<'a>;
 
     fn name(&self) -> impl std::fmt::Display {
         self.cc
     }
 
-    fn build(&self, settings: &Settings) -> Watched<'a> {
-        Watched {
+    fn build(&self, settings: &Settings) -> WatchedController<'a> {
+        WatchedController {
             controller: self.cc.build(settings),
             observer: FlowObserver::new(settings.now, settings.initial_rtt),
-            totals: Totals { packets: 0, marked: 0, rtt: TimeDelta::MAX, min_rtt: TimeDelta::MAX },
+            totals: EcnTotals {
+                packets: 0,
+                marked: 0,
+                rtt: TimeDelta::MAX,
+                min_rtt: TimeDelta::MAX,
+            },
             polled: None,
             poll_at: settings.now + POLL,
             watch: self.watch,
@@ -49,17 +54,17 @@ impl<'a> ControllerSpec for WatchedSpec<'a> {
 }
 
 #[derive(Debug)]
-pub(super) struct Watched<'a> {
+pub(super) struct WatchedController<'a> {
     controller: AnyController,
     observer: FlowObserver,
-    totals: Totals,
+    totals: EcnTotals,
     polled: Option<PolledFlow>,
     poll_at: Time,
     /// `None` once the flow has stopped sending ECT(1).
     watch: Option<(u32, usize, &'a RefCell<Seen>)>,
 }
 
-impl Watched<'_> {
+impl WatchedController<'_> {
     /// Polls the totals when it is time. Returns whether it did.
     fn poll(&mut self, now: Time, feedback: &Feedback<'_>) -> bool {
         self.totals.packets += feedback.acked.len() as u64;
@@ -100,7 +105,7 @@ impl Watched<'_> {
     }
 }
 
-impl Controller for Watched<'_> {
+impl Controller for WatchedController<'_> {
     fn on_sent(&mut self, now: Time, packet: SentPacket, app: AppState) -> Token {
         self.controller.on_sent(now, packet, app)
     }

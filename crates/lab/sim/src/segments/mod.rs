@@ -22,7 +22,7 @@ mod stream;
 
 pub(crate) use ack::Ack;
 pub(crate) use receiver::{Receiver, Reply};
-pub(crate) use sender::{Host, Scratch, Sender};
+pub(crate) use sender::{AckScratch, Host, Sender};
 pub(crate) use stream::Stream;
 
 /// Payload of a full segment: 1500 bytes less IPv4, TCP and the timestamp option.

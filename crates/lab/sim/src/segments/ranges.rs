@@ -15,11 +15,11 @@ impl Range {
 
 /// A set of numbers. Efficient for few holes, which is what SACK describes.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct RangeSet {
+pub(crate) struct SegmentRanges {
     ranges: Vec<Range>,
 }
 
-impl RangeSet {
+impl SegmentRanges {
     /// The range containing `number`, if any.
     pub(crate) fn containing(&self, number: u64) -> Option<Range> {
         let index = self.ranges.partition_point(|range| range.end <= number);
@@ -85,7 +85,7 @@ mod tests {
             inserts in proptest::collection::vec((0_u64..60, 0_u64..12), 0..40),
             cut in 0_u64..60,
         ) {
-            let mut set = RangeSet::default();
+            let mut set = SegmentRanges::default();
             let mut numbers = std::collections::BTreeSet::new();
             for (start, length) in inserts {
                 let range = Range { start, end: start + length };

@@ -6,7 +6,7 @@ use uncork_units::{Time, TimeDelta};
 use super::Segment;
 use super::accecn::{EcnCounters, EcnEcho};
 use super::ack::{Ack, SACK_BLOCKS};
-use super::ranges::{Range, RangeSet};
+use super::ranges::{Range, SegmentRanges};
 use super::stream::Stream;
 use crate::spec::{AccEcn, AckPolicy, FlowSpec};
 
@@ -22,7 +22,7 @@ pub(crate) struct Receiver {
     /// The data that was requested.
     expected: Stream,
     next: u64,
-    above: RangeSet,
+    above: SegmentRanges,
     /// Blocks reported first in recent ACKs, newest first. Those not above `next` are obsolete.
     reported: [Range; REMEMBERED_BLOCKS],
     delivered_bytes: u64,
@@ -56,7 +56,7 @@ impl Receiver {
         Self {
             expected,
             next: 0,
-            above: RangeSet::default(),
+            above: SegmentRanges::default(),
             reported: [Range::default(); REMEMBERED_BLOCKS],
             delivered_bytes: 0,
             marked: 0,

@@ -7,7 +7,7 @@ use uncork_cc::{Acked, Lost, Token};
 use uncork_units::Time;
 
 use super::ack::Ack;
-use super::ranges::{Range, RangeSet};
+use super::ranges::{Range, SegmentRanges};
 
 /// Capacity kept by an idle connection, in segments.
 const IDLE_CAPACITY: usize = 1;
@@ -21,7 +21,7 @@ const IDLE_CAPACITY: usize = 1;
 pub(crate) struct Scoreboard {
     una: u64,
     entries: VecDeque<ScoreboardEntry>,
-    sacked: RangeSet,
+    sacked: SegmentRanges,
     sacked_segments: u64,
     /// The segments of transmissions in order of departure, up to the newest; stale ones are skipped.
     sent: VecDeque<u64>,

@@ -64,7 +64,7 @@ pub(crate) struct Sender<C> {
 /// Buffers for the feedback of an ACK or a timer. All senders of a run share one, to avoid
 /// allocations.
 #[derive(Debug, Default)]
-pub(crate) struct Scratch {
+pub(crate) struct AckScratch {
     delivered: Vec<Delivered>,
     acked: Vec<Acked>,
     lost: Vec<Lost>,
@@ -359,7 +359,7 @@ impl<C: Controller> Sender<C> {
         &mut self,
         now: Time,
         ack: &Ack,
-        scratch: &mut Scratch,
+        scratch: &mut AckScratch,
     ) -> Option<TimeDelta> {
         scratch.delivered.clear();
         let una_advanced = self.board.on_ack(ack, &mut scratch.delivered);
@@ -403,7 +403,7 @@ impl<C: Controller> Sender<C> {
 
     /// How many of the packets that this ACK reports are marked, by AccECN.
     #[inline(never)]
-    fn decode(&mut self, ack: &Ack, feedback: &AccEcnFeedback, scratch: &Scratch) -> u32 {
+    fn decode(&mut self, ack: &Ack, feedback: &AccEcnFeedback, scratch: &AckScratch) -> u32 {
         let Some(decoder) = &mut self.ecn else { return 0 };
         if ack.duplicate {
             decoder.acknowledge(1, u64::from(ack.trigger.bytes));
@@ -428,7 +428,7 @@ impl<C: Controller> Sender<C> {
         is_changed
     }
 
-    fn note_delivered(&mut self, now: Time, scratch: &mut Scratch) {
+    fn note_delivered(&mut self, now: Time, scratch: &mut AckScratch) {
         scratch.acked.clear();
         scratch.spurious.clear();
         for segment in &scratch.delivered {
@@ -454,7 +454,7 @@ impl<C: Controller> Sender<C> {
     /// RFC 6298 §5.2 and §5.3: the timer runs while data is unacknowledged and restarts when
     /// SND.UNA advances. Linux also restarts it when a segment is SACKed that was sent only once,
     /// before SND.UNA was last sent (`tcp_clean_rtx_queue`).
-    fn restart_rto(&mut self, now: Time, una_advanced: bool, scratch: &Scratch) {
+    fn restart_rto(&mut self, now: Time, una_advanced: bool, scratch: &AckScratch) {
         if una_advanced {
             self.backoffs = 0;
         }
@@ -469,13 +469,13 @@ impl<C: Controller> Sender<C> {
         }
     }
 
-    fn report_spurious(&mut self, now: Time, scratch: &Scratch) {
+    fn report_spurious(&mut self, now: Time, scratch: &AckScratch) {
         if !scratch.spurious.is_empty() {
             self.controller.on_spurious(now, &scratch.spurious);
         }
     }
 
-    fn detect_losses(&mut self, now: Time, scratch: &mut Scratch) {
+    fn detect_losses(&mut self, now: Time, scratch: &mut AckScratch) {
         scratch.lost.clear();
         let context = RackContext::new(self.recovery_point.is_some(), &self.rtt);
         self.rack.detect(now, &mut self.board, context, &mut scratch.lost);
@@ -491,7 +491,7 @@ impl<C: Controller> Sender<C> {
         self.recovery_point.get_or_insert(self.board.next());
     }
 
-    fn give_feedback(&mut self, now: Time, news: News, scratch: &Scratch) {
+    fn give_feedback(&mut self, now: Time, news: News, scratch: &AckScratch) {
         let (in_flight, oldest_sent) = (self.board.in_flight(), self.board.oldest_sent());
         let mut feedback = Feedback::new(&scratch.acked, &scratch.lost, in_flight, oldest_sent);
         feedback.rtt = news.rtt;
@@ -505,7 +505,7 @@ impl<C: Controller> Sender<C> {
     }
 
     /// Handles an expired timer. Afterwards the sender may have segments to send.
-    pub(crate) fn on_timer(&mut self, now: Time, scratch: &mut Scratch) {
+    pub(crate) fn on_timer(&mut self, now: Time, scratch: &mut AckScratch) {
         if self.rack.deadline() <= now {
             self.on_reordering_timer(now, scratch);
         }
@@ -517,13 +517,13 @@ impl<C: Controller> Sender<C> {
         }
     }
 
-    fn on_reordering_timer(&mut self, now: Time, scratch: &mut Scratch) {
+    fn on_reordering_timer(&mut self, now: Time, scratch: &mut AckScratch) {
         self.detect_losses(now, scratch);
         scratch.acked.clear();
         self.give_feedback(now, News::default(), scratch);
     }
 
-    fn on_retransmission_timeout(&mut self, now: Time, scratch: &mut Scratch) {
+    fn on_retransmission_timeout(&mut self, now: Time, scratch: &mut AckScratch) {
         self.counters.timeouts += 1;
         self.backoffs += 1;
         self.rto_at = now + self.rtt.rto(self.backoffs);

@@ -3,7 +3,7 @@
 //! [`DesiredState`] is the file. [`plan()`] compares it with the host, setting by setting; it reads
 //! the host but changes nothing. [`apply`], [`confirm`] and [`revert`] change the host through
 //! [`Host`], either completely or not at all: a [`Journal`] on disk holds the previous values, and
-//! [`recover`] uses it after a process has died. [`Trial`] changes a host for a test,
+//! [`recover`] uses it after a process has died. [`HostTrial`] changes a host for a test,
 //! from state to state. [`LiveHost`] is the running kernel.
 
 mod agent;
@@ -33,4 +33,4 @@ pub use plan::{Plan, PlanError, plan};
 pub use render::{PLAN_SCHEMA, PlanDocument, PlannedChange, span};
 pub use setting::{Installed, Qdisc, Route, SettingKey, Value};
 pub use status::{LastUndo, PolicyOfRoutes, STATUS_SCHEMA, Setting, State, Status, status};
-pub use trial::Trial;
+pub use trial::HostTrial;

@@ -10,7 +10,7 @@ use super::setting::{DEFAULT, NO_METRICS_SAVE, SettingKey, Value};
 /// Takes a host from state to state. Its process must be the only one to change the host until it ends
 /// ([`uncork_private_files::lock::Lock`]): then the guard takes the lock, and undoes all remaining changes.
 #[derive(Debug)]
-pub struct Trial {
+pub struct HostTrial {
     journal: Journal,
     /// How earlier changes ended. The journal has it again after the trial.
     ended: Option<Rollback>,
@@ -22,7 +22,7 @@ pub struct Trial {
     expected: Vec<(SettingKey, Value)>,
 }
 
-impl Trial {
+impl HostTrial {
     /// Begins: connections no longer save metrics; all else is as before.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 
 use rustix::net::sockopt::set_tcp_congestion;
 use rustix::net::{AddressFamily, SocketType, connect, socket};
-use uncork_diag::{Diag, Query, States};
+use uncork_diag::{Diag, Query, StateSet};
 
 /// Whether new connections of the calling thread's namespace get an old copy of its default, `name`, where another has that name
 /// now. The kernel does not report it, but it has the states of two copies in two maps: a connection over loopback takes the default,
@@ -14,7 +14,7 @@ pub(super) fn default_is_old(name: &str) -> Option<bool> {
     let at = listener.local_addr().ok()?;
     let (plain, named) = (connection(at, None)?, connection(at, Some(name))?);
     let query = Query {
-        states: States::SENDING,
+        states: StateSet::SENDING,
         remote_port: Some(at.port()),
         has_storage: true,
         ..Query::default()

@@ -1,12 +1,12 @@
 //! The TCP sockets of the calling thread's namespace, through sock_diag(7).
 
-use uncork_diag::{BbrInfo, Connection, Diag, DiagError, Query, States, TcpInfo, TcpState};
+use uncork_diag::{BbrInfo, Connection, Diag, DiagError, Query, StateSet, TcpInfo, TcpState};
 use uncork_units::{Rate, TimeDelta};
 
 use crate::facts::{Bbr, Socket};
 
 pub(super) fn sockets() -> Result<Vec<Socket>, DiagError> {
-    let states = States::SENDING.with(TcpState::Listen);
+    let states = StateSet::SENDING.with(TcpState::Listen);
     let mut sockets = Vec::new();
     Diag::open()?.dump(&Query { states, has_storage: true, ..Query::default() }, |connection| {
         sockets.extend(socket(connection));

@@ -40,7 +40,7 @@ const QDISCS: [&str; 22] = [
 const TRIPLES: [&str; 3] = ["net.ipv4.tcp_wmem", "net.ipv4.tcp_rmem", "net.ipv4.tcp_mem"];
 
 /// Why the kernel refuses a value at boot.
-pub(super) struct Refusal {
+pub(super) struct BootRefusal {
     pub(super) why: String,
     /// What was meant, if that is clear.
     pub(super) meant: Option<String>,
@@ -48,14 +48,14 @@ pub(super) struct Refusal {
     pub(super) is_certain: bool,
 }
 
-impl Refusal {
+impl BootRefusal {
     fn new(why: impl Into<String>, meant: Option<&str>) -> Self {
         Self { why: why.into(), meant: meant.map(str::to_owned), is_certain: true }
     }
 }
 
 /// Why the kernel refuses the value of a setting at boot; `None` if it takes it.
-pub(super) fn refusal(host: ExaminedHost<'_>, setting: &Setting) -> Option<Refusal> {
+pub(super) fn refusal(host: ExaminedHost<'_>, setting: &Setting) -> Option<BootRefusal> {
     let value = &*setting.value;
     match &*setting.key {
         DEFAULT | DEFAULT_QDISC => {
@@ -71,17 +71,17 @@ pub(super) fn refusal(host: ExaminedHost<'_>, setting: &Setting) -> Option<Refus
                 "sysctl.d(5) has comments at the start of a line only, so the value is `{value}`: no such name, \
                  and the line fails."
             );
-            Some(Refusal::new(why, Some(word)))
+            Some(BootRefusal::new(why, Some(word)))
         }
         key => number(host, key, value),
     }
 }
 
-fn controller(host: ExaminedHost<'_>, name: &str) -> Option<Refusal> {
+fn controller(host: ExaminedHost<'_>, name: &str) -> Option<BootRefusal> {
     if is_kernel_controller(name) {
         let why = "`uncork kernel load` registers it after sysctl.d is read: the name does not exist yet, and the line \
                    fails. uncork-kernel.service makes it the default.";
-        return Some(Refusal::new(why, None));
+        return Some(BootRefusal::new(why, None));
     }
     if let Some(refusal) = forbidden(host, &format!("tcp_{name}")) {
         return Some(refusal);
@@ -92,26 +92,26 @@ fn controller(host: ExaminedHost<'_>, name: &str) -> Option<Refusal> {
     }
     match InLinux::named(name) {
         Some(found) if found.name() == name => (module == Module::Absent)
-            .then(|| Refusal::new(format!("This kernel has no {name}: the line fails."), None)),
+            .then(|| BootRefusal::new(format!("This kernel has no {name}: the line fails."), None)),
         Some(found) => {
             let meant = Some(found.name()).filter(|name| !is_kernel_controller(name));
-            Some(Refusal::new(format!("The line fails: {}.", Missing(name)), meant))
+            Some(BootRefusal::new(format!("The line fails: {}.", Missing(name)), meant))
         }
         None => {
-            let refusal = Refusal::new(format!("The line fails: {}.", Missing(name)), None);
-            Some(Refusal { is_certain: false, ..refusal })
+            let refusal = BootRefusal::new(format!("The line fails: {}.", Missing(name)), None);
+            Some(BootRefusal { is_certain: false, ..refusal })
         }
     }
 }
 
 /// A module that is loaded today is not loaded at boot.
-fn forbidden(host: ExaminedHost<'_>, module: &str) -> Option<Refusal> {
+fn forbidden(host: ExaminedHost<'_>, module: &str) -> Option<BootRefusal> {
     let line = host.facts.kernel.forbidden(module)?;
     let why = format!("{line} forbids to load {module}: the line fails.");
-    Some(Refusal::new(why, None))
+    Some(BootRefusal::new(why, None))
 }
 
-fn qdisc(host: ExaminedHost<'_>, name: &str) -> Option<Refusal> {
+fn qdisc(host: ExaminedHost<'_>, name: &str) -> Option<BootRefusal> {
     if let Some(refusal) = forbidden(host, &format!("sch_{name}")) {
         return Some(refusal);
     }
@@ -120,31 +120,31 @@ fn qdisc(host: ExaminedHost<'_>, name: &str) -> Option<Refusal> {
         _ if is_in_use => None,
         Module::File | Module::Loaded | Module::BuiltIn => None,
         Module::Absent => {
-            Some(Refusal::new(format!("This kernel has no {name}: the line fails."), None))
+            Some(BootRefusal::new(format!("This kernel has no {name}: the line fails."), None))
         }
         Module::Unknown if QDISCS.contains(&name) => None,
         Module::Unknown => {
             let why = format!("Linux has no queue discipline {name}: the line fails.");
-            Some(Refusal { is_certain: false, ..Refusal::new(why, None) })
+            Some(BootRefusal { is_certain: false, ..BootRefusal::new(why, None) })
         }
     }
 }
 
 /// A number must begin with digits; what follows after a space is ignored (linux kernel/sysctl.c, `proc_get_long`). A list must have its
 /// numbers in their range.
-fn number(host: ExaminedHost<'_>, key: &str, value: &str) -> Option<Refusal> {
+fn number(host: ExaminedHost<'_>, key: &str, value: &str) -> Option<BootRefusal> {
     let number = |text: &str| text.split_ascii_whitespace().next()?.parse::<i128>().ok();
     let is_numeric = host.own.sysctls.get(key).is_some_and(|now| number(now).is_some());
     let range = range(key);
     if (is_numeric || range.is_some()) && number(value).is_none() {
-        return Some(Refusal::new(format!("`{value}` is not a number: the line fails."), None));
+        return Some(BootRefusal::new(format!("`{value}` is not a number: the line fails."), None));
     }
     let ValueRange { low, high, is_certain } = range?;
     let words = value.split_ascii_whitespace().map_while(|word| word.parse::<i128>().ok());
     let counted = if TRIPLES.contains(&key) { 3 } else { 1 };
     let wrong = words.take(counted).find(|word| !(low..=high).contains(word))?;
     let why = format!("It takes {low} to {high}, not {wrong}: the line fails.");
-    Some(Refusal { is_certain, ..Refusal::new(why, None) })
+    Some(BootRefusal { is_certain, ..BootRefusal::new(why, None) })
 }
 
 /// The numbers that a sysctl takes.

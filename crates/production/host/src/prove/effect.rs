@@ -68,7 +68,7 @@ pub struct Effect {
 }
 
 /// Which transfers of a client network a metric is about.
-pub(super) type Samples = fn(&Traffic) -> &[f64];
+pub(super) type SamplesOf = fn(&Traffic) -> &[f64];
 
 impl Metric {
     /// All.
@@ -102,9 +102,9 @@ impl Metric {
     }
 
     /// The transfers that it is a quantile of, and which; `None` of a share of payload.
-    pub(super) const fn sample(self) -> Option<(Samples, f64)> {
-        const LARGE: Samples = |traffic| &traffic.throughputs_bps;
-        const SMALL: Samples = |traffic| &traffic.completions_s;
+    pub(super) const fn sample(self) -> Option<(SamplesOf, f64)> {
+        const LARGE: SamplesOf = |traffic| &traffic.throughputs_bps;
+        const SMALL: SamplesOf = |traffic| &traffic.completions_s;
         match self {
             Self::ThroughputP10 => Some((LARGE, 0.1)),
             Self::ThroughputP50 => Some((LARGE, 0.5)),

@@ -11,7 +11,7 @@ use super::guard::{Breach, SafetyMonitor};
 use super::schedule::{Arm, Block};
 use super::spec::{ProveSpec, SpecError};
 use super::verdict::End;
-use crate::change::{ChangeError, Host, Journal, SkippedSetting, Trial, plan, span};
+use crate::change::{ChangeError, Host, HostTrial, Journal, SkippedSetting, plan, span};
 
 /// A test. It advances when [`Self::tick`] is called.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub struct Prover<H> {
     spec: ProveSpec,
     schedule: Vec<Block>,
     host: H,
-    trial: Trial,
+    trial: HostTrial,
     session: Session,
     blocks: Blocks,
     guard: SafetyMonitor,
@@ -133,7 +133,7 @@ impl<H: Host> Prover<H> {
         check(&spec, &mut host)?;
         let watch = WatchSpec { records, ..WatchSpec::live(spec.period.into()) };
         let session = Session::start(&watch)?;
-        let trial = Trial::begin(&mut host)?;
+        let trial = HostTrial::begin(&mut host)?;
         let at = session.moment();
         let experiment = format!("host-prove-{}", at.unix_ns / 1_000_000_000);
         let arms = Arm::BOTH.map(|arm| (spec.name(arm), spec.controller(arm).to_owned()));

@@ -1,7 +1,7 @@
 //! Trials, killed before each of their operations: the host ends as before.
 
 use uncork_host::change::{
-    ChangeError, DesiredState, Journal, Trial, Value, recover, revert, status,
+    ChangeError, DesiredState, HostTrial, Journal, Value, recover, revert, status,
 };
 
 use crate::desired_states::{ALL, OTHER, apply_text};
@@ -24,7 +24,7 @@ fn host() -> Memory {
 
 /// Goes through all states, and ends; `look` sees the host in each.
 fn through(host: &mut Memory, mut look: impl FnMut(&Memory)) -> Result<(), ChangeError> {
-    let mut trial = Trial::begin(host)?;
+    let mut trial = HostTrial::begin(host)?;
     for state in STATES {
         trial.switch(host, &DesiredState::parse(state).unwrap())?;
         assert_eq!(trial.disturbed(host)?, None);
@@ -102,7 +102,7 @@ fn a_killed_trial_leaves_the_host_as_before() {
 #[test]
 fn what_somebody_else_changes_ends_a_trial_and_is_left() {
     let mut host = host();
-    let mut trial = Trial::begin(&mut host).unwrap();
+    let mut trial = HostTrial::begin(&mut host).unwrap();
     trial.switch(&mut host, &DesiredState::parse(STATES[0]).unwrap()).unwrap();
     host.set(&sysctl(DEFAULT), Value::text("reno"));
     let left = trial.disturbed(&mut host).unwrap().unwrap();
@@ -119,7 +119,7 @@ fn a_trial_waits_for_no_confirmation() {
     let mut host = host();
     apply_text(&mut host, ALL, Some(60)).unwrap();
     let before = host.visible();
-    let error = Trial::begin(&mut host).map(drop).unwrap_err();
+    let error = HostTrial::begin(&mut host).map(drop).unwrap_err();
     assert!(matches!(error, ChangeError::Waiting { remaining_s: 60, .. }), "{error}");
     assert_eq!(host.visible(), before);
 }

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use noq_proto::{ConnectionError, Dir, Side, StreamId, VarInt};
-use uncork_h3::{Bounds, Session};
+use uncork_h3::{Session, SessionBounds};
 use uncork_quic_io::{Arrival, ConnectionContext, Mailer, Verdict};
 
 use super::connection::{H3Connection, talk};
 use super::exchange::ExchangeOutcome;
 use super::listener::QuicContext;
-use super::steering::Steering;
+use super::steering::QuicSteering;
 use crate::admission::Transport;
 use crate::clock;
 use crate::telemetry::Labels;
@@ -65,7 +65,7 @@ impl uncork_quic_io::App for App {
         let choice = chooser.accept(client, clock::unix());
         let number = (shared.next_connection(), shared.epoch);
         let labels = Labels::new(number, listener, client, choice.origin());
-        let steering = Arc::new(Steering::begin(choice));
+        let steering = Arc::new(QuicSteering::begin(choice));
         let asked = Arc::clone(&steering);
         let (cc, config) =
             server.accept(steering.sending(), seed, move |sni| asked.server_name(sni));
@@ -75,7 +75,7 @@ impl uncork_quic_io::App for App {
         }
         // Heads that are too large get an error response, up to this size.
         let request = u64::from(shared.limits.head_bytes) * 4 + 64 * 1024;
-        let bounds = Bounds { request, control: CONTROL };
+        let bounds = SessionBounds { request, control: CONTROL };
         let session = Session::new(self.mailer.clone(), Side::Server, bounds, arrival.now);
         let shared = Arc::clone(shared);
         let known = (shared, labels, (client, *port), cc.clone(), steering);

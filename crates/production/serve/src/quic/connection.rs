@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use noq_proto::{Connection, ConnectionError, PathId, TransportErrorCode, VarInt};
-use uncork_h3::{Scope, Transport};
+use uncork_h3::{SessionScope, Transport};
 use uncork_quic::Handle;
 use uncork_quic_io::ConnectionContext;
 
@@ -20,7 +20,7 @@ use super::app::ConnectionState;
 use super::exchange::ExchangeOutcome;
 use super::listener::{EXCESSIVE_LOAD, NO_ERROR};
 use super::responses::ResponseTable;
-use super::steering::Steering;
+use super::steering::QuicSteering;
 use crate::admission::Claim;
 use crate::shared::Shared;
 use crate::telemetry::Labels;
@@ -32,9 +32,9 @@ pub(super) struct H3Connection(Rc<Inner>);
 
 pub(super) struct Inner {
     pub(super) shared: Arc<Shared>,
-    pub(super) scope: Scope,
+    pub(super) scope: SessionScope,
     pub(super) cc: Handle,
-    pub(super) steering: Arc<Steering>,
+    pub(super) steering: Arc<QuicSteering>,
     pub(super) labels: Labels,
     pub(super) client: IpAddr,
     /// The server's.
@@ -136,9 +136,9 @@ impl H3Connection {
             Labels,
             (IpAddr, u16),
             Handle,
-            Arc<Steering>,
+            Arc<QuicSteering>,
         ),
-        scope: Scope,
+        scope: SessionScope,
         now: Instant,
     ) -> Self {
         Self(Rc::new(Inner {

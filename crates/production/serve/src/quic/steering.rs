@@ -10,7 +10,7 @@ use crate::choice::{ActiveSettings, Choice, RequestFacts};
 /// Applies the current choice. Requests on the same connection share its controller: a change by
 /// one request also affects the others in progress.
 #[derive(Debug)]
-pub(super) struct Steering(Mutex<QuicSteeringState>);
+pub(super) struct QuicSteering(Mutex<QuicSteeringState>);
 
 #[derive(Debug)]
 struct QuicSteeringState {
@@ -18,7 +18,7 @@ struct QuicSteeringState {
     active: Arc<ActiveSettings>,
 }
 
-impl Steering {
+impl QuicSteering {
     /// Starts with the choice for a connection that was just accepted.
     pub(super) fn begin(choice: Choice) -> Self {
         let active = active_settings(&choice);

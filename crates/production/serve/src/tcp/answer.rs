@@ -13,7 +13,7 @@ use http::uri::Authority;
 use http::{HeaderValue, Request, Response, StatusCode, Version, header};
 use http_body::{Body, Frame, SizeHint};
 
-use super::steering::Steering;
+use super::steering::TcpSteering;
 use crate::access_log::Line;
 use crate::admission::Held;
 use crate::choice::{RequestFacts, host};
@@ -38,7 +38,7 @@ pub(super) struct RequestHandler {
     pub(super) to_https: Option<u16>,
     pub(super) progress: Arc<ConnectionProgress>,
     pub(super) observer: Option<Arc<Observer>>,
-    pub(super) steering: Arc<Steering>,
+    pub(super) steering: Arc<TcpSteering>,
     /// The `Alt-Svc` header.
     pub(super) alternative: Option<HeaderValue>,
     pub(super) stop: Stop,

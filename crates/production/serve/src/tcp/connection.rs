@@ -21,7 +21,7 @@ use super::coalescing::CoalescingWriter;
 use super::http2::Http2;
 use super::linger::{End, linger};
 use super::socket::CountedStream;
-use super::steering::Steering;
+use super::steering::TcpSteering;
 use super::{preface, proxy_protocol};
 use crate::admission::Transport;
 use crate::choice::Chooser;
@@ -108,7 +108,7 @@ impl TcpContext {
         let stream = Arc::new(stream);
         let choice = self.chooser.accept(client, clock::unix());
         let origin = choice.origin();
-        let steering = Arc::new(Steering::begin(&stream, choice)?);
+        let steering = Arc::new(TcpSteering::begin(&stream, choice)?);
         let observer = match &self.shared.telemetry {
             None => None,
             Some(telemetry) => {
@@ -156,7 +156,7 @@ impl TcpContext {
     async fn greet(
         &self,
         stream: CountedStream,
-        steering: &Steering,
+        steering: &TcpSteering,
     ) -> Option<(CoalescingWriter, bool)> {
         let greeting = timeout(self.shared.limits.head_time, async {
             match &self.tls {
@@ -266,7 +266,7 @@ struct Protocol<L> {
 /// Without TLS, the first bytes determine the version.
 async fn plain(
     mut stream: CountedStream,
-    steering: &Steering,
+    steering: &TcpSteering,
 ) -> io::Result<(CoalescingWriter, bool)> {
     steering.server_name(None);
     let (is_http2, begun) = preface::read(&mut stream).await?;
@@ -277,7 +277,7 @@ async fn plain(
 async fn encrypted(
     stream: CountedStream,
     acceptor: &TlsAcceptor,
-    steering: &Steering,
+    steering: &TcpSteering,
 ) -> io::Result<(CoalescingWriter, bool)> {
     let stream = acceptor.accept(stream).await?;
     let tls = stream.get_ref().1;

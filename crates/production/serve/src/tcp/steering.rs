@@ -19,7 +19,7 @@ use crate::timing::{Timing, Transport};
 /// Applies the current choice. Requests on the same connection share its controller: a change by
 /// one request also affects the others in progress.
 #[derive(Debug)]
-pub(super) struct Steering {
+pub(super) struct TcpSteering {
     socket: Arc<OwnedWriteHalf>,
     state: Mutex<TcpSteeringState>,
 }
@@ -34,7 +34,7 @@ struct TcpSteeringState {
     timing: Timing,
 }
 
-impl Steering {
+impl TcpSteering {
     /// Starts with the choice for a connection that was just accepted. A route with `congctl` takes
     /// precedence over a listener's controller, but not over a choice made now.
     pub(super) fn begin(half: &Arc<OwnedWriteHalf>, choice: Choice) -> io::Result<Self> {

@@ -11,7 +11,7 @@ use uncork_quic_io::{Arrival, ConnectionContext, Host, Mailer, Verdict};
 use super::connection::Link;
 use super::error::ClientError;
 use super::request;
-use crate::session::{Bounds, Session};
+use crate::session::{Session, SessionBounds};
 
 /// The command for a worker: open a connection.
 pub(super) struct Command(pub(super) Box<ConnectRequest>);
@@ -56,7 +56,7 @@ impl uncork_quic_io::App for App {
     fn command(&mut self, host: &mut Host<'_, State>, Command(connect): Command) {
         let ConnectRequest { remote, server_name, config, reply } = *connect;
         // The client requested its responses, so their length is not limited.
-        let bounds = Bounds { request: u64::MAX, control: u64::MAX };
+        let bounds = SessionBounds { request: u64::MAX, control: u64::MAX };
         let session = Session::new(self.mailer.clone(), Side::Client, bounds, host.now);
         let state = State { session, begun: host.now, reply: None };
         match host.connect(config, remote, &server_name, state) {

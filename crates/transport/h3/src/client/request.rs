@@ -13,7 +13,7 @@ use super::body::{Body, Chunk, Part, ROOM};
 use super::connection::PendingRequest;
 use super::error::ClientError;
 use crate::payload::Payload;
-use crate::session::Scope;
+use crate::session::SessionScope;
 use crate::transport::{BidiStream, Transport};
 
 type Requests = SendRequest<Transport, Payload>;
@@ -22,7 +22,7 @@ type Stream = RequestStream<BidiStream, Payload>;
 /// Runs a connection until all request handles are dropped.
 pub(super) async fn talk(
     transport: Transport,
-    scope: Scope,
+    scope: SessionScope,
     mut asked: mpsc::UnboundedReceiver<PendingRequest>,
     head_bytes: u64,
 ) {
@@ -38,7 +38,7 @@ pub(super) async fn talk(
     }
 }
 
-async fn ask_for(mut requests: Requests, scope: Scope, ask: PendingRequest) {
+async fn ask_for(mut requests: Requests, scope: SessionScope, ask: PendingRequest) {
     let PendingRequest { request, mut reply } = ask;
     let method = request.method().clone();
     let begun = match select(pin!(begin(&mut requests, request)), pin!(reply.closed())).await {
@@ -90,7 +90,7 @@ fn promised(method: &Method, response: &Response<()>) -> Option<u64> {
 /// Passes the body on to its receiver. Returns its length, or `None` if the receiver is gone.
 async fn pass_on(
     stream: &mut Stream,
-    scope: &Scope,
+    scope: &SessionScope,
     parts: &mpsc::Sender<Part>,
 ) -> Result<Option<u64>, StreamError> {
     let mut length = 0;

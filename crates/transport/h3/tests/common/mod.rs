@@ -25,7 +25,9 @@ use noq_proto::{
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use uncork_cc::CcSpec;
 use uncork_h3::client::{ClientOptions, Tls};
-use uncork_h3::{Bounds, Client, Payload, Priority, Scope, Session, Transport, Unsendable};
+use uncork_h3::{
+    Client, Payload, Priority, Session, SessionBounds, SessionScope, Transport, Unsendable,
+};
 use uncork_quic_io::{
     App, Arrival, Config, ConnectionContext, Identity, Mailer, Server, Verdict, Workers, bind,
 };
@@ -71,7 +73,7 @@ impl App for Serving {
         add(&self.counts.connections);
         let (cc, config) =
             self.server.accept("cubic".parse::<CcSpec>().unwrap().into(), self.seed, |_| None);
-        let bounds = Bounds { request: 64 * 1024, control: 64 * 1024 };
+        let bounds = SessionBounds { request: 64 * 1024, control: 64 * 1024 };
         let state = Session::new(self.mailer.clone(), Side::Server, bounds, arrival.now);
         Verdict::Accept { config, cc, state }
     }
@@ -126,7 +128,7 @@ impl App for Serving {
 
 type Requests = h3::server::RequestResolver<Transport, Payload>;
 
-async fn serve(transport: Transport, scope: Scope, counts: Arc<Counts>) {
+async fn serve(transport: Transport, scope: SessionScope, counts: Arc<Counts>) {
     let mut builder = h3::server::builder();
     builder.max_field_section_size(16 * 1024).send_grease(false);
     let Ok(mut connection) = builder.build(transport).await else { return };
@@ -142,7 +144,7 @@ async fn serve(transport: Transport, scope: Scope, counts: Arc<Counts>) {
 
 /// `/LENGTH` returns that many bytes; `/cut/LENGTH` resets after that many; `/silent` never answers;
 /// `/fields/STATUS` returns the fields of the request.
-async fn respond(request: Requests, scope: Scope) -> Result<(), Unsendable> {
+async fn respond(request: Requests, scope: SessionScope) -> Result<(), Unsendable> {
     let (request, stream) = scope.resolve(request).await.map_err(|_| Unsendable)?;
     scope.prioritize(stream.id(), Priority::of(request.headers()));
     let path = request.uri().path();

@@ -9,16 +9,21 @@ use super::super::model::Axis;
 use super::super::names::MetricUnit;
 use super::super::question::{Figure, FigureKind, Metric, Quantity, Statistic};
 use super::matrix::axis_named;
-use super::question::{Known, MetricQuery, bound, check_recorded, metric, statistic, value_of};
+use super::question::{
+    KnownNames, MetricQuery, bound, check_recorded, metric, statistic, value_of,
+};
 
 /// The kinds of figures, and what each needs in addition to the selection.
-const KINDS: [(&str, Kind); 6] = [
-    ("heatmap", Kind { read: heat_map, keys: &["x", "y", "metric", "over"] }),
-    ("cdf", Kind { read: cdf, keys: &["metric", "by", "log"] }),
-    ("lines", Kind { read: lines, keys: &["x", "metric", "by", "log_x", "log_y", "published"] }),
-    ("bars", Kind { read: bars, keys: &["metric", "statistics", "by"] }),
-    ("series", Kind { read: series, keys: &[] }),
-    ("by_size", Kind { read: by_size, keys: &["y", "metric", "edges", "over"] }),
+const KINDS: [(&str, FigureReader); 6] = [
+    ("heatmap", FigureReader { read: heat_map, keys: &["x", "y", "metric", "over"] }),
+    ("cdf", FigureReader { read: cdf, keys: &["metric", "by", "log"] }),
+    (
+        "lines",
+        FigureReader { read: lines, keys: &["x", "metric", "by", "log_x", "log_y", "published"] },
+    ),
+    ("bars", FigureReader { read: bars, keys: &["metric", "statistics", "by"] }),
+    ("series", FigureReader { read: series, keys: &[] }),
+    ("by_size", FigureReader { read: by_size, keys: &["y", "metric", "edges", "over"] }),
 ];
 
 /// Keys of only some kinds.
@@ -26,12 +31,12 @@ const OF_SOME: [&str; 11] =
     ["x", "y", "metric", "over", "by", "log", "log_x", "log_y", "published", "statistics", "edges"];
 
 #[derive(Clone, Copy)]
-struct Kind {
-    read: fn(&Section<'_>, &Known<'_>) -> Result<FigureKind>,
+struct FigureReader {
+    read: fn(&Section<'_>, &KnownNames<'_>) -> Result<FigureKind>,
     keys: &'static [&'static str],
 }
 
-impl Known<'_> {
+impl KnownNames<'_> {
     pub(crate) fn figure(&self, section: &Section<'_>) -> Result<Figure> {
         let node = section.need("kind", "\"heatmap\"")?;
         let kind = node.choice("kind of figure", &KINDS)?;
@@ -48,7 +53,7 @@ impl Known<'_> {
     }
 }
 
-fn heat_map(section: &Section<'_>, known: &Known<'_>) -> Result<FigureKind> {
+fn heat_map(section: &Section<'_>, known: &KnownNames<'_>) -> Result<FigureKind> {
     let MetricQuery { quantity, over, .. } = known.asked(section)?;
     let (x, y) = (axis(section, "x", known)?, axis(section, "y", known)?);
     if x == y {
@@ -58,12 +63,12 @@ fn heat_map(section: &Section<'_>, known: &Known<'_>) -> Result<FigureKind> {
     Ok(FigureKind::HeatMap { x, y, quantity, over })
 }
 
-fn cdf(section: &Section<'_>, known: &Known<'_>) -> Result<FigureKind> {
+fn cdf(section: &Section<'_>, known: &KnownNames<'_>) -> Result<FigureKind> {
     let by = axis_named(section, "by", known.axes)?;
     Ok(FigureKind::Cdf { metric: measured(section, known)?, by, log: section.flag("log")? })
 }
 
-fn lines(section: &Section<'_>, known: &Known<'_>) -> Result<FigureKind> {
+fn lines(section: &Section<'_>, known: &KnownNames<'_>) -> Result<FigureKind> {
     let MetricQuery { quantity, .. } = known.asked(section)?;
     let x = axis(section, "x", known)?;
     let points = section.read("published", |node| points(node, quantity, &known.axes[x]))?;
@@ -77,7 +82,7 @@ fn lines(section: &Section<'_>, known: &Known<'_>) -> Result<FigureKind> {
     })
 }
 
-fn bars(section: &Section<'_>, known: &Known<'_>) -> Result<FigureKind> {
+fn bars(section: &Section<'_>, known: &KnownNames<'_>) -> Result<FigureKind> {
     let metric = measured(section, known)?;
     let kept = |node: &Node| {
         let statistic = statistic(node)?;
@@ -94,14 +99,14 @@ fn bars(section: &Section<'_>, known: &Known<'_>) -> Result<FigureKind> {
 }
 
 /// A metric available for the selection.
-fn measured(section: &Section<'_>, known: &Known<'_>) -> Result<Metric> {
+fn measured(section: &Section<'_>, known: &KnownNames<'_>) -> Result<Metric> {
     let metric = metric(section)?;
     let of = known.selection(section)?;
     known.check_measured(section.value_place("metric"), metric, &of)?;
     Ok(metric)
 }
 
-fn series(section: &Section<'_>, known: &Known<'_>) -> Result<FigureKind> {
+fn series(section: &Section<'_>, known: &KnownNames<'_>) -> Result<FigureKind> {
     if !known.sampled {
         let message = "nothing is written down over time";
         return Err(ScenarioError::new(section.key_place("kind"), message)
@@ -110,7 +115,7 @@ fn series(section: &Section<'_>, known: &Known<'_>) -> Result<FigureKind> {
     Ok(FigureKind::TimeSeries)
 }
 
-fn by_size(section: &Section<'_>, known: &Known<'_>) -> Result<FigureKind> {
+fn by_size(section: &Section<'_>, known: &KnownNames<'_>) -> Result<FigureKind> {
     let MetricQuery { quantity, over, .. } = known.asked(section)?;
     let y = axis(section, "y", known)?;
     let edges = edges(section.need("edges", "[\"10kB\", \"100kB\", \"1MB\"]")?)?;
@@ -134,7 +139,7 @@ fn edges(node: &Node) -> Result<Vec<u64>> {
     Ok(edges)
 }
 
-fn axis(section: &Section<'_>, key: &str, known: &Known<'_>) -> Result<usize> {
+fn axis(section: &Section<'_>, key: &str, known: &KnownNames<'_>) -> Result<usize> {
     let example = known.axes.first().map_or("path.loss", |axis| axis.key.as_str());
     section.need(key, &format!("\"{example}\""))?;
     axis_named(section, key, known.axes)?.ok_or_else(|| ScenarioError::new(section.place(), key))
@@ -155,6 +160,6 @@ fn points(node: &Node, quantity: Quantity, axis: &Axis) -> Result<Vec<(String, u
 }
 
 /// The section already knows all keys of figures: [`keys::FIGURE`].
-pub(crate) fn figures(tree: &Node, known: &Known<'_>) -> Result<Vec<Figure>> {
+pub(crate) fn figures(tree: &Node, known: &KnownNames<'_>) -> Result<Vec<Figure>> {
     uncork_config::each(tree, "figure", keys::FIGURE, |section| known.figure(section))
 }

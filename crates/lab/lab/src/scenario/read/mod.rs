@@ -32,7 +32,7 @@ pub(super) use alternative::Alternative;
 use context::Context;
 use matrix::Matrix;
 pub(super) use matrix::unknown_place;
-use question::Known;
+use question::KnownNames;
 
 /// Range of run durations.
 const ENDS: (TimeDelta, TimeDelta) = (TimeDelta::from_millis(1), TimeDelta::from_secs(86_400));
@@ -65,7 +65,7 @@ pub(super) fn scenario(
     }
     let classes = classes(&cells);
     let sampled = run.sample.is_some();
-    let known = Known { axes: &axes, cells: &cells, classes: &classes, sampled };
+    let known = KnownNames { axes: &axes, cells: &cells, classes: &classes, sampled };
     let scenario = Scenario {
         name: name.to_owned(),
         title: file.text("title")?,

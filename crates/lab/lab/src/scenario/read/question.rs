@@ -12,7 +12,7 @@ use super::super::question::{
 use super::matrix::index_of;
 
 /// Names that evaluations may refer to.
-pub(crate) struct Known<'a> {
+pub(crate) struct KnownNames<'a> {
     pub(crate) axes: &'a [Axis],
     pub(crate) cells: &'a [Cell],
     /// The classes, each with its controllers from all cells.
@@ -28,7 +28,7 @@ pub(crate) struct MetricQuery {
     pub(crate) over: Option<Selection>,
 }
 
-impl Known<'_> {
+impl KnownNames<'_> {
     pub(crate) fn threshold(&self, section: &Section<'_>) -> Result<Threshold> {
         let MetricQuery { of, quantity, over } = self.asked(section)?;
         let expected = bounds(section, quantity.metric, over.is_some())?;

@@ -83,7 +83,7 @@ mod tests {
     use crate::offload::Offload;
     use crate::segments::Ack;
     use crate::segments::ranges::Range;
-    use crate::segments::sender::{Host, Scratch};
+    use crate::segments::sender::{AckScratch, Host};
     use crate::segments::stream::Stream;
     use crate::spec::AccEcn;
 
@@ -180,7 +180,7 @@ mod tests {
         let mut acknowledge = |now: Time, cumulative: u64| {
             let trigger = Segment { seq: cumulative - 1, more: 0, ..sent[0] };
             let ack = Ack::new(cumulative, [], trigger);
-            sender.on_ack(now, &ack, &mut Scratch::default());
+            sender.on_ack(now, &ack, &mut AckScratch::default());
             sender.last_sent = at(50);
             sizes(&burst(&mut sender, now))
         };
@@ -195,7 +195,7 @@ mod tests {
         let mut sender = sender(1_000, 1_005);
         let sent = burst(&mut sender, at(0));
         let ack = Ack::new(10, [], Segment { seq: 9, more: 0, ..sent[0] });
-        sender.on_ack(at(50), &ack, &mut Scratch::default());
+        sender.on_ack(at(50), &ack, &mut AckScratch::default());
         sender.last_sent = at(50);
         assert_eq!(sizes(&burst(&mut sender, at(50))), [16]);
     }
@@ -207,7 +207,7 @@ mod tests {
         let sent = burst(&mut sender, at(0));
         let last = Segment { seq: 45, tx: 45, more: 0, ..sent[1] };
         let ack = Ack::new(0, [Range { start: 23, end: 46 }], last);
-        sender.on_ack(at(50), &ack, &mut Scratch::default());
+        sender.on_ack(at(50), &ack, &mut AckScratch::default());
         let again = sender.poll_segment(at(50)).expect("the window has room");
         assert_eq!((again.seq, again.more, again.repeats), (0, 22, true));
         let new = sender.poll_segment(at(50)).expect("the window has room");

@@ -56,7 +56,7 @@ fn inflight_does_not_exceed_the_window() {
         sender.on_ack(
             at(50),
             &ack(cumulative, sent[cumulative as usize - 1]),
-            &mut Scratch::default(),
+            &mut AckScratch::default(),
         );
         assert_eq!(sender.control().cwnd, window + mss);
         burst(&mut sender, at(50));
@@ -70,10 +70,10 @@ fn three_segments_above_a_hole_trigger_retransmission() {
     let (mut sender, sent) = sender(10);
     assert_eq!(numbers(&sent), (0..10).collect::<Vec<_>>());
     for segment in &sent[1..3] {
-        sender.on_ack(at(50), &ack(0, *segment), &mut Scratch::default());
+        sender.on_ack(at(50), &ack(0, *segment), &mut AckScratch::default());
         assert_eq!((burst(&mut sender, at(50)), sender.counters.packets_lost), (Vec::new(), 0));
     }
-    sender.on_ack(at(50), &ack(0, sent[3]), &mut Scratch::default());
+    sender.on_ack(at(50), &ack(0, sent[3]), &mut AckScratch::default());
     assert_eq!(sender.counters.packets_lost, 1);
     assert!(sent.iter().all(|segment| !segment.repeats));
     let again = sender.poll_segment(at(50)).expect("the window has room");
@@ -86,10 +86,10 @@ fn three_segments_above_a_hole_trigger_retransmission() {
 #[test]
 fn fewer_segments_wait_for_the_reordering_window() {
     let (mut sender, sent) = sender(10);
-    sender.on_ack(at(50), &ack(0, sent[2]), &mut Scratch::default());
+    sender.on_ack(at(50), &ack(0, sent[2]), &mut AckScratch::default());
     let due = at(50) + RTT.divided_by(4);
     assert_eq!(sender.next_timer(), due);
-    sender.on_timer(due, &mut Scratch::default());
+    sender.on_timer(due, &mut AckScratch::default());
     assert_eq!(sender.counters.packets_lost, 1);
     assert_eq!(sender.poll_segment(due).map(|segment| segment.seq), Some(0));
 }
@@ -100,14 +100,14 @@ fn a_probe_repeats_the_last_segment_and_a_timeout_follows() {
     let (mut sender, _) = sender(3);
     let probe_at = sender.next_timer();
     assert_eq!(probe_at, at(100), "two round trips");
-    sender.on_timer(probe_at, &mut Scratch::default());
+    sender.on_timer(probe_at, &mut AckScratch::default());
     let probe = burst(&mut sender, probe_at);
     assert_eq!(numbers(&probe), [2]);
     assert!(probe[0].repeats);
     assert_eq!((sender.in_flight(), sender.counters.timeouts), (3 * u64::from(MSS_BYTES), 0));
     let rto_at = sender.next_timer();
     assert_eq!(rto_at, probe_at + sender.rtt.rto(0));
-    sender.on_timer(rto_at, &mut Scratch::default());
+    sender.on_timer(rto_at, &mut AckScratch::default());
     assert_eq!((sender.counters.timeouts, sender.in_flight()), (1, 0));
     assert_eq!(numbers(&burst(&mut sender, rto_at)), [0], "a window of one segment");
     assert_eq!(sender.next_timer(), rto_at + sender.rtt.rto(1), "backed off");
@@ -119,16 +119,16 @@ fn sack_does_not_postpone_the_timeout_of_missing_segments() {
     let (mut sender, sent) = sender(10);
     let rto_at = sender.rto_at;
     for (after, segment) in (50..).zip(&sent[1..3]) {
-        sender.on_ack(at(after), &ack(0, *segment), &mut Scratch::default());
+        sender.on_ack(at(after), &ack(0, *segment), &mut AckScratch::default());
         assert_eq!(sender.rto_at, rto_at);
     }
-    sender.on_ack(at(60), &ack(0, sent[3]), &mut Scratch::default());
+    sender.on_ack(at(60), &ack(0, sent[3]), &mut AckScratch::default());
     assert_eq!(sender.poll_segment(at(70)).map(|again| again.seq), Some(0));
     let repaired = sender.rto_at;
     assert_eq!(repaired, at(70) + sender.rtt.rto(0), "from the retransmission");
-    sender.on_ack(at(80), &ack(0, sent[4]), &mut Scratch::default());
+    sender.on_ack(at(80), &ack(0, sent[4]), &mut AckScratch::default());
     assert_eq!(sender.rto_at, at(80) + sender.rtt.rto(0), "sent before the retransmission");
-    sender.on_ack(at(90), &ack(1, sent[5]), &mut Scratch::default());
+    sender.on_ack(at(90), &ack(1, sent[5]), &mut AckScratch::default());
     assert_eq!(sender.rto_at, at(90) + sender.rtt.rto(0), "SND.UNA advances");
 }
 
@@ -137,9 +137,9 @@ fn sack_does_not_postpone_the_timeout_of_missing_segments() {
 fn spurious_probe_has_no_effect() {
     let (mut sender, sent) = sender(3);
     let window = sender.control().cwnd;
-    sender.on_timer(at(100), &mut Scratch::default());
+    sender.on_timer(at(100), &mut AckScratch::default());
     assert_eq!(numbers(&burst(&mut sender, at(100))), [2]);
-    let mut scratch = Scratch::default();
+    let mut scratch = AckScratch::default();
     let rtt = sender.on_ack(at(120), &ack(3, sent[2]), &mut scratch);
     assert_eq!(rtt, Some(TimeDelta::from_millis(120)), "of the transmission that arrived");
     assert!(scratch.spurious.is_empty());
@@ -151,12 +151,12 @@ fn spurious_probe_has_no_effect() {
 fn timeout_extends_recovery_until_everything_sent_is_repaired() {
     let (mut sender, sent) = sender(100);
     for segment in &sent[1..8] {
-        sender.on_ack(at(50), &ack(0, *segment), &mut Scratch::default());
+        sender.on_ack(at(50), &ack(0, *segment), &mut AckScratch::default());
         burst(&mut sender, at(50));
     }
     let next = sender.board.next();
     assert!(sender.recovery_point < Some(next), "new data sent in recovery");
-    sender.on_timer(sender.rto_at, &mut Scratch::default());
+    sender.on_timer(sender.rto_at, &mut AckScratch::default());
     assert_eq!(sender.counters.timeouts, 1);
     assert_eq!(sender.recovery_point, Some(next));
 }
@@ -171,7 +171,7 @@ fn after_first(ecn: Ecn) -> (Sender<AnyController>, bool) {
     let mut counters = EcnCounters::new(true);
     counters.on_segment(ecn, MSS_BYTES);
     let ack = Ack { ecn: EcnEcho::AccEcn(counters.report(0)), ..ack(1, sent[0]) };
-    sender.on_ack(at(50), &ack, &mut Scratch::default());
+    sender.on_ack(at(50), &ack, &mut AckScratch::default());
     let leaves = sender.leaves_ect1(at(50));
     (sender, leaves)
 }

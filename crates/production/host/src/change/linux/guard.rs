@@ -18,7 +18,7 @@ use uncork_private_files::lock::Lock;
 use super::super::agent::recover;
 use super::super::host::{Host, HostError, Watchdog};
 use super::super::journal::Journal;
-use super::state::Stamp;
+use super::state::FileStamp;
 use super::{LiveHost, StateDirectory, namespace};
 
 /// How often the guard looks whether somebody has confirmed.
@@ -118,7 +118,7 @@ fn post_process(state: &StateDirectory, root: &Path) -> io::Result<()> {
 pub fn watch(state: &StateDirectory, root: &Path) {
     // Fails for the leader of a process group, such as a service. Such a leader needs no new session.
     let _ = setsid();
-    let mut watched = Watched { host: LiveHost::new(state.clone(), root), stamp: None };
+    let mut watched = WatchedHost { host: LiveHost::new(state.clone(), root), stamp: None };
     watched.refresh();
     // The reader may be gone.
     let _ = writeln!(io::stdout(), "{READY}");
@@ -138,12 +138,12 @@ pub fn watch(state: &StateDirectory, root: &Path) {
 }
 
 /// A host, and the journal as it was when the guard last looked.
-struct Watched {
+struct WatchedHost {
     host: LiveHost,
-    stamp: Option<Stamp>,
+    stamp: Option<FileStamp>,
 }
 
-impl Watched {
+impl WatchedHost {
     /// Reads the journal again if it was replaced. One that cannot be read, or is gone, is remembered.
     fn refresh(&mut self) {
         let stamp = self.host.state.stamp();

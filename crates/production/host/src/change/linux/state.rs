@@ -33,7 +33,7 @@ pub struct StateDirectory {
 }
 
 /// Identity of a file: it changes when the file is replaced.
-pub(super) type Stamp = (u64, i64, i64, u64);
+pub(super) type FileStamp = (u64, i64, i64, u64);
 
 impl StateDirectory {
     /// The journal of the caller's network namespace in `directory`.
@@ -184,7 +184,7 @@ impl StateDirectory {
     }
 
     /// What changes whenever the journal is replaced.
-    pub(super) fn stamp(&self) -> Option<Stamp> {
+    pub(super) fn stamp(&self) -> Option<FileStamp> {
         let found = fs::symlink_metadata(self.file()).ok()?;
         Some((found.ino(), found.mtime(), found.mtime_nsec(), found.size()))
     }

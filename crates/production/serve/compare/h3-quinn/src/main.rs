@@ -18,9 +18,9 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 /// The size of the pieces that `uncork serve` reads.
 const CHUNK: u64 = 128 * 1024;
 
-type Problem = Box<dyn Error + Send + Sync>;
+type BoxError = Box<dyn Error + Send + Sync>;
 
-fn main() -> Result<(), Problem> {
+fn main() -> Result<(), BoxError> {
     let mut arguments = std::env::args().skip(1);
     let (Some(address), Some(directory)) = (arguments.next(), arguments.next()) else {
         return Err("usage: h3-quinn-files ADDR:PORT DIR".into());
@@ -29,7 +29,7 @@ fn main() -> Result<(), Problem> {
     runtime.block_on(serve(&address, Path::new(&directory)))
 }
 
-async fn serve(address: &str, directory: &Path) -> Result<(), Problem> {
+async fn serve(address: &str, directory: &Path) -> Result<(), BoxError> {
     let certificate = CertificateDer::from_pem_file(directory.join("cert.pem"))?;
     let key = PrivateKeyDer::from_pem_file(directory.join("key.pem"))?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -52,7 +52,7 @@ async fn serve(address: &str, directory: &Path) -> Result<(), Problem> {
     Ok(())
 }
 
-async fn connection(incoming: quinn::Incoming, root: Arc<Path>) -> Result<(), Problem> {
+async fn connection(incoming: quinn::Incoming, root: Arc<Path>) -> Result<(), BoxError> {
     let connection = h3_quinn::Connection::new(incoming.await?);
     let mut connection = h3::server::Connection::<_, Bytes>::new(connection).await?;
     while let Some(resolver) = connection.accept().await? {
@@ -69,7 +69,7 @@ async fn connection(incoming: quinn::Incoming, root: Arc<Path>) -> Result<(), Pr
 async fn answer(
     resolver: RequestResolver<h3_quinn::Connection, Bytes>,
     root: Arc<Path>,
-) -> Result<(), Problem> {
+) -> Result<(), BoxError> {
     let (request, mut stream) = resolver.resolve_request().await?;
     let path: PathBuf = root.join(request.uri().path().trim_start_matches('/'));
     let Ok(file) = File::open(path) else {

@@ -5,9 +5,11 @@ use std::time::Duration;
 use h3i::actions::h3::{Action, WaitType};
 use h3i::quiche::h3::frame::Frame;
 
-use crate::{Case, Wanted, bytes, case, control, frame, head, literal, request, uni, with_control};
+use crate::{
+    ConformanceCase, Wanted, bytes, case, control, frame, head, literal, request, uni, with_control,
+};
 
-pub(crate) fn streams() -> Vec<Case> {
+pub(crate) fn streams() -> Vec<ConformanceCase> {
     use Wanted::{Answered, Closed, Refused};
     let data = Frame::Data { payload: b"x".to_vec() };
     vec![
@@ -181,7 +183,7 @@ pub(crate) fn streams() -> Vec<Case> {
     ]
 }
 
-pub(crate) fn qpack() -> Vec<Case> {
+pub(crate) fn qpack() -> Vec<ConformanceCase> {
     use Wanted::Closed;
     vec![
         case(
@@ -229,7 +231,7 @@ pub(crate) fn qpack() -> Vec<Case> {
     ]
 }
 
-pub(crate) fn requests(path: &str) -> Vec<Case> {
+pub(crate) fn requests(path: &str) -> Vec<ConformanceCase> {
     use Wanted::{Answered, Refused};
     const BAD: Wanted = Refused(0x10e);
     let (method, scheme, authority, path) =

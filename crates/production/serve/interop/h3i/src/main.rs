@@ -48,7 +48,7 @@ const KNOWN: [&str; 12] = [
     "a pseudo-header of responses",
 ];
 
-struct Case {
+struct ConformanceCase {
     name: &'static str,
     /// The section that states the rule, of RFC 9114 unless it names another RFC.
     section: &'static str,
@@ -56,8 +56,13 @@ struct Case {
     actions: Vec<Action>,
 }
 
-fn case(name: &'static str, section: &'static str, wanted: Wanted, actions: Vec<Action>) -> Case {
-    Case { name, section, wanted, actions }
+fn case(
+    name: &'static str,
+    section: &'static str,
+    wanted: Wanted,
+    actions: Vec<Action>,
+) -> ConformanceCase {
+    ConformanceCase { name, section, wanted, actions }
 }
 
 fn bytes(stream_id: u64, fin_stream: bool, bytes: &[u8]) -> Action {
@@ -174,7 +179,7 @@ fn main() {
     };
     let cases = [cases::streams(), cases::qpack(), cases::requests(&path)].into_iter().flatten();
     let (mut right, mut known, mut wrong) = (0, 0, 0);
-    for Case { name, section, wanted, mut actions } in cases {
+    for ConformanceCase { name, section, wanted, mut actions } in cases {
         actions.push(Action::FlushPackets);
         actions.push(Action::Wait { wait_type: WaitType::WaitDuration(WAIT) });
         let error = ConnectionError { is_app: true, error_code: 0x100, reason: Vec::new() };

@@ -9,7 +9,7 @@ use uncork_host::change::{
 };
 use uncork_private_files::lock::Lock;
 
-use super::change_args::{ApplyArgs, ChangeCommand, PlanArgs, StateArgs, StatusArgs};
+use super::change_args::{ApplyArgs, ChangeCommand, HostStatusArgs, PlanArgs, StateArgs};
 use crate::failure::Failure;
 use crate::values::Color;
 use crate::{color, print, stdout};
@@ -53,7 +53,7 @@ fn apply(args: &ApplyArgs) -> Result<(), Failure> {
     changing(&args.state, &nothing, |host| change::apply(host, source, ttl_s))
 }
 
-fn status(args: &StatusArgs) -> Result<(), Failure> {
+fn status(args: &HostStatusArgs) -> Result<(), Failure> {
     let mut host = host(&args.state);
     let status = change::status(&mut host).map_err(failure)?;
     let holder = directory(&args.state).holder();

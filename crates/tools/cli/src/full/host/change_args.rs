@@ -86,7 +86,7 @@ pub(crate) enum ChangeCommand {
     Revert(RevertArgs),
     /// Show what is applied, and what has changed since
     #[command(before_help = STATUS_EXAMPLES, after_help = STATUS_AFTER)]
-    Status(StatusArgs),
+    Status(HostStatusArgs),
     /// Undo changes of dead commands, and changes without confirmation; `apply` starts it
     #[command(hide = true)]
     Guard(GuardArgs),
@@ -140,7 +140,7 @@ pub(crate) struct GuardArgs {
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct StatusArgs {
+pub(crate) struct HostStatusArgs {
     /// Output format
     #[arg(long, default_value = "human")]
     pub(super) format: TextFormat,

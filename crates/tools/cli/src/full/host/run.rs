@@ -42,7 +42,7 @@ fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
 fn collect() -> Result<HostFacts, Failure> {
     let facts = uncork_host::collect()
         .map_err(|error| Failure::Environment(format!("this host cannot be read: {error}")))?;
-    let pins = uncork_steer::Pins::in_directory(uncork_kernel::DIRECTORY);
+    let pins = uncork_steer::SteerPins::in_directory(uncork_kernel::DIRECTORY);
     let (other_programs, policies) =
         (uncork_steer::other_programs(&pins), uncork_steer::active_policies(&pins));
     Ok(HostFacts { other_programs, policies, ..facts })

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use uncork_kernel::DIRECTORY;
-use uncork_steer::{Lookup, Pins, Steered};
+use uncork_steer::{Lookup, SteerPins, Steered};
 use uncork_watch::{
     GroupBy, PolicyChoice, RecordsSpec, Session, Tick, View, ViewSettings, WatchError, WatchSpec,
 };
@@ -45,7 +45,7 @@ pub(super) fn run(args: &WatchArgs) -> Result<(), Failure> {
     let steered = if args.replay.is_some() {
         Vec::new()
     } else {
-        Steered::all(&Pins::in_directory(DIRECTORY)).unwrap_or_default()
+        Steered::all(&SteerPins::in_directory(DIRECTORY)).unwrap_or_default()
     };
     let mut lookup = Lookup::of(&steered);
     let wants_policy = matches!(args.by, GroupBy::Arm | GroupBy::Rule);

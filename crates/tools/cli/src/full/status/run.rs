@@ -4,7 +4,7 @@ use rustix::process::geteuid;
 use uncork_host::change::{State, Watchdog};
 use uncork_host::connections_by_controller;
 use uncork_kernel::{DIRECTORY, KernelStatus, probe};
-use uncork_steer::{Error, Pins, SteeredCgroup};
+use uncork_steer::{Error, SteerPins, SteeredCgroup};
 
 use super::args::StatusArgs;
 use super::document::StatusDocument;
@@ -48,7 +48,7 @@ fn look(state: &StateArgs) -> StatusDocument {
 impl StatusDocument {
     fn steered(&mut self) -> Vec<SteeredCgroup> {
         let what = "steered cgroups";
-        match SteeredCgroup::all(&Pins::in_directory(DIRECTORY)) {
+        match SteeredCgroup::all(&SteerPins::in_directory(DIRECTORY)) {
             // Without a BPF file system here, there may be one in another mount namespace.
             Err(Error::Kernel(uncork_kernel::Error::Missing(missing))) => {
                 self.unseen.push(format!("{what}: {missing}"));

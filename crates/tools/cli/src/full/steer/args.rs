@@ -101,7 +101,7 @@ pub(crate) struct SteerArgs {
 pub(super) enum SteerCommand {
     /// Activate a policy for a cgroup, or replace the active one
     #[command(before_help = APPLY_EXAMPLES, after_help = APPLY_AFTER)]
-    Apply(ApplyArgs),
+    Apply(SteerApplyArgs),
     /// Keep the policy that `apply --ttl` has made active
     #[command(after_help = CONFIRM_AFTER)]
     Confirm(CgroupArgs),
@@ -125,7 +125,7 @@ pub(super) enum SteerCommand {
     },
     /// Show what a client gets, and by which rule
     #[command(before_help = EXPLAIN_EXAMPLES, after_help = EXPLAIN_AFTER)]
-    Explain(ExplainArgs),
+    Explain(SteerExplainArgs),
     /// Move open connections to the controllers of the active policy
     #[command(before_help = MOVE_EXAMPLES, after_help = MOVE_AFTER)]
     Move(MoveArgs),
@@ -190,7 +190,7 @@ pub(super) struct MoveArgs {
 }
 
 #[derive(Args, Debug)]
-pub(super) struct ApplyArgs {
+pub(super) struct SteerApplyArgs {
     /// Policy file (docs/reference/policy.md)
     #[arg(value_name = "FILE")]
     pub(super) file: PathBuf,
@@ -222,7 +222,7 @@ pub(super) struct CgroupArgs {
 }
 
 #[derive(Args, Debug)]
-pub(super) struct ExplainArgs {
+pub(super) struct SteerExplainArgs {
     /// Address of the client
     #[arg(value_name = "ADDRESS")]
     pub(super) client: IpAddr,

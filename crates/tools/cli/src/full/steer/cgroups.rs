@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use uncork_steer::{Error, Pins, Steered};
+use uncork_steer::{Error, SteerPins, Steered};
 
 use super::args::CgroupArgs;
 use crate::failure::Failure;
 
 /// The cgroup that is named, or all; at least one.
-pub(super) fn chosen(pins: &Pins, args: &CgroupArgs) -> Result<Vec<Steered>, Failure> {
+pub(super) fn chosen(pins: &SteerPins, args: &CgroupArgs) -> Result<Vec<Steered>, Failure> {
     let found = match args.cgroup.as_deref() {
         Some(cgroup) => vec![at(pins, cgroup)?],
         None => Steered::all(pins).map_err(failure)?,
@@ -16,7 +16,7 @@ pub(super) fn chosen(pins: &Pins, args: &CgroupArgs) -> Result<Vec<Steered>, Fai
     if found.is_empty() { Err(Failure::Missed("nothing is steered".to_owned())) } else { Ok(found) }
 }
 
-pub(super) fn at(pins: &Pins, cgroup: &Path) -> Result<Steered, Failure> {
+pub(super) fn at(pins: &SteerPins, cgroup: &Path) -> Result<Steered, Failure> {
     Steered::at(pins, cgroup).map_err(failure)
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use uncork_steer::{Clients, Event, Networks, Pins, Recorder, RecordsSpec, Steered};
+use uncork_steer::{Clients, Event, Networks, Recorder, RecordsSpec, SteerPins, Steered};
 
 use super::args::RecordArgs;
 use super::cgroups::{at, failure};
@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::full::policy::origins;
 use crate::interrupt::flag_on_signal;
 
-pub(super) fn record(pins: &Pins, args: &RecordArgs) -> Result<(), Failure> {
+pub(super) fn record(pins: &SteerPins, args: &RecordArgs) -> Result<(), Failure> {
     if args.every.is_zero() {
         return Err(Failure::value("--every <TIME>", args.every, "expected a period, such as 1s"));
     }
@@ -85,7 +85,7 @@ fn networks(file: &Path) -> Result<Networks, Failure> {
 }
 
 /// The cgroup that is named, or the only one that is steered.
-fn the_one(pins: &Pins, cgroup: Option<&Path>) -> Result<Steered, Failure> {
+fn the_one(pins: &SteerPins, cgroup: Option<&Path>) -> Result<Steered, Failure> {
     if let Some(cgroup) = cgroup {
         return at(pins, cgroup);
     }

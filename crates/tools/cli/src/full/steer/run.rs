@@ -7,11 +7,13 @@ use uncork_policy::OtherProgram;
 use uncork_policy::{Prefixes, UnixTime};
 use uncork_private_files::releases::Releases;
 use uncork_steer::{
-    Description, ExplanationDocument, MoveDocument, MoveRequest, Pins, Question, Request,
-    StatusDocument, Steered, apply, guard,
+    Description, ExplanationDocument, MoveDocument, MoveRequest, Question, Request, StatusDocument,
+    SteerPins, Steered, apply, guard,
 };
 
-use super::args::{ApplyArgs, CgroupArgs, ExplainArgs, MoveArgs, SteerArgs, SteerCommand};
+use super::args::{
+    CgroupArgs, MoveArgs, SteerApplyArgs, SteerArgs, SteerCommand, SteerExplainArgs,
+};
 use super::cgroups::{at, chosen, failure};
 use super::{netns, record};
 use crate::failure::Failure;
@@ -21,7 +23,7 @@ use crate::values::TextFormat;
 use crate::{print, stdout};
 
 pub(crate) fn run(args: &SteerArgs) -> Result<(), Failure> {
-    let pins = Pins::in_directory(DIRECTORY);
+    let pins = SteerPins::in_directory(DIRECTORY);
     match &args.command {
         SteerCommand::Apply(args) => apply_policy(&pins, args),
         SteerCommand::Confirm(args) => confirm(&pins, args),
@@ -34,7 +36,7 @@ pub(crate) fn run(args: &SteerArgs) -> Result<(), Failure> {
     }
 }
 
-fn apply_policy(pins: &Pins, args: &ApplyArgs) -> Result<(), Failure> {
+fn apply_policy(pins: &SteerPins, args: &SteerApplyArgs) -> Result<(), Failure> {
     let policy = read(&args.file, args.policy_key.as_deref(), args.color)?;
     let origins = origins(&args.geo)?;
     let warnings = policy.warnings_by_port(&args.listener, !args.geo.is_empty());
@@ -63,7 +65,7 @@ fn apply_policy(pins: &Pins, args: &ApplyArgs) -> Result<(), Failure> {
     }
 }
 
-fn confirm(pins: &Pins, args: &CgroupArgs) -> Result<(), Failure> {
+fn confirm(pins: &SteerPins, args: &CgroupArgs) -> Result<(), Failure> {
     let mut kept = 0;
     for steered in chosen(pins, args)? {
         if steered.confirm().map_err(failure)? {
@@ -110,7 +112,7 @@ fn warn_of_others(steered: &Steered, cgroup: &Path) {
     show_warnings(&others.iter().map(OtherProgram::warning).collect::<Vec<_>>());
 }
 
-fn revert(pins: &Pins, args: &CgroupArgs) -> Result<(), Failure> {
+fn revert(pins: &SteerPins, args: &CgroupArgs) -> Result<(), Failure> {
     for steered in chosen(pins, args)? {
         let text = match steered.revert().map_err(failure)? {
             Some(it) => format!("{} is removed from {}\n", it.policy, it.cgroup),
@@ -121,7 +123,7 @@ fn revert(pins: &Pins, args: &CgroupArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-fn status(pins: &Pins, args: &CgroupArgs, format: TextFormat) -> Result<(), Failure> {
+fn status(pins: &SteerPins, args: &CgroupArgs, format: TextFormat) -> Result<(), Failure> {
     let (mut all, mut unguarded) = (Vec::new(), false);
     for steered in chosen(pins, args)? {
         if let Some(status) = steered.status().map_err(failure)? {
@@ -154,7 +156,7 @@ fn guard_again(steered: &Steered) {
     }
 }
 
-fn move_open(pins: &Pins, args: &MoveArgs) -> Result<(), Failure> {
+fn move_open(pins: &SteerPins, args: &MoveArgs) -> Result<(), Failure> {
     let clients = (!args.client.is_empty()).then(|| Prefixes::new(args.client.iter().copied()));
     let request = MoveRequest {
         clients: clients.as_ref(),
@@ -185,7 +187,7 @@ fn move_open(pins: &Pins, args: &MoveArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-fn explain(pins: &Pins, args: &ExplainArgs) -> Result<(), Failure> {
+fn explain(pins: &SteerPins, args: &SteerExplainArgs) -> Result<(), Failure> {
     let question = Question {
         client: args.client,
         port: (!args.opened).then_some(args.port),
