@@ -1,4 +1,4 @@
-"""Checks the links of pages and the headings that they name; of docs/ also contents, lengths, schemas and docs/questions.tsv.
+"""Checks links and the headings that they name; of docs/ also headers of tables, contents, lengths, schemas and questions.tsv.
 
 python3 site/check.py         # prints the words of each part and every problem; exits with 1 if there is a problem
 """
@@ -22,6 +22,8 @@ OTHERS = ("vendor/", "crates/core/page/vendor/")
 
 HEADING = re.compile(r"^#{1,6} +(.*?) *$", re.MULTILINE)
 ANCHOR = re.compile(r'<a id="([^"]+)">')
+# The first line of a table, and the line below it that makes it one.
+HEADER = re.compile(r"^(\|.*\|) *\n\|[-: |]+\|$", re.MULTILINE)
 LINK = re.compile(r"\]\(([^()\s]+)\)")
 WORD = re.compile(r"[\w’'-]*[A-Za-z][\w’'-]*")
 
@@ -91,6 +93,12 @@ def link_problems(page: Page, pages: dict[Path, Page]) -> list[str]:
     return problems
 
 
+def table_problems(page: Page) -> list[str]:
+    """A screen reader reads a cell with the header of its column."""
+    empty = [it for it in HEADER.findall(page.text) if not all(cell.strip() for cell in it.strip("|").split("|"))]
+    return [f"{page.name}: a column without a header: {it}" for it in empty]
+
+
 def contents_problems(pages: list[Page]) -> list[str]:
     """Every page is in the contents."""
     listed = Page(DOCS / "SUMMARY.md").targets
@@ -141,6 +149,7 @@ def main() -> None:
     pages = {ROOT / name: Page(ROOT / name) for name in files("*.md") if not name.startswith(OTHERS)}
     docs = [page for path, page in pages.items() if path.is_relative_to(DOCS)]
     problems = [it for page in pages.values() for it in link_problems(page, pages)]
+    problems += [it for page in docs for it in table_problems(page)]
     problems += contents_problems(docs) + word_problems(docs) + question_problems(pages)
     problems += schema_problems(pages[DOCS / "reference/results.md"])
     for problem in problems:

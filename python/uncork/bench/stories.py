@@ -113,7 +113,7 @@ def table(look: Look, result: dict[str, Any], rows: Sequence[Comparison]) -> lis
     verdict, records = result["verdict"]["sentence"], result["facts"]["rows"]
     lines = [f"{look.title} {records:,} records. Verdict: *{verdict}*", ""]
     if rows:
-        lines += ["| | published | here, 95 % interval | |", "|---|---|---|---|"]
+        lines += ["| figure | published | here, 95 % interval | comparison |", "|---|---|---|---|"]
         lines += [*(_line(one) for one in rows), ""]
     return lines
 

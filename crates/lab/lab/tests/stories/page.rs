@@ -29,7 +29,7 @@ A verdict can turn: `cargo test -p uncork-lab --lib wrong_controllers` uses CUBI
 1.5 BDP instead of 2.
 ";
 
-const HEADER: [&str; 6] = ["", "published", "agrees if", "here", "verdict", "comment"];
+const HEADER: [&str; 6] = ["figure", "published", "agrees if", "here", "verdict", "comment"];
 
 /// Whether to update the page instead of comparing it: `UPDATE_DOCS=1`.
 pub(crate) fn is_update() -> bool {

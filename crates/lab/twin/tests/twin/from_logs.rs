@@ -144,7 +144,7 @@ fn gains(scenario: &Scenario) -> BTreeMap<String, f64> {
 
 fn table(truth: &Scenario, estimate: &Scenario) -> String {
     let mut out = String::from(
-        "| network | | median rate | median RTT | loss | buffer | time, BBRv3 / CUBIC |\n\
+        "| network | row | median rate | median RTT | loss | buffer | time, BBRv3 / CUBIC |\n\
          |---|---|---:|---:|---:|---:|---:|\n",
     );
     let sides = [("truth", truth, gains(truth)), ("from the log", estimate, gains(estimate))];
