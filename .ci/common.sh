@@ -1,8 +1,8 @@
 # What the scripts of this folder share. Source it; it changes to the root of the repository.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-# A build from nothing gains nothing from incremental compilation.
-[[ -d target/debug ]] || export CARGO_INCREMENTAL=0
+# A build from nothing gains nothing from incremental compilation, and panics name their lines without tables of lines.
+[[ -d target/debug ]] || export CARGO_INCREMENTAL=0 CARGO_PROFILE_TEST_DEBUG=0
 package=python/uncork
 python=target/python
 

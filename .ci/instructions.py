@@ -21,7 +21,7 @@ CONTROLLERS = ["reno", "cubic", "bbr1", "bbr3"]
 # The simulated paths of RUNS mark nothing, so only the calls of these are counted.
 MARKED = ["prague"]
 RUNS = ["1xcubic:1000:500", *(f"100x{cc}:1000:500" for cc in CONTROLLERS), "1000xbbr3:10000:100"]
-PACKAGES = ["-p", "uncork-cc", "-p", "uncork-sim", "--example", "calls", "--example", "speed"]
+PACKAGES = ["-p", "uncork-cost"]
 
 
 def compiler() -> str:
@@ -32,7 +32,7 @@ def compiler() -> str:
 
 def build() -> Path:
     subprocess.run(["cargo", "build", "--quiet", "--release", "--locked", *PACKAGES], check=True, cwd=ROOT)
-    return ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / "release/examples"
+    return ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / "release"
 
 
 def own_instructions(profile: Path, program: Path) -> int:

@@ -1,4 +1,4 @@
-//! Prints the simulator's speed: `cargo run --release -p uncork-sim --example speed -- [CASE]…`.
+//! Prints the simulator's speed: `cargo run --release -p uncork-cost --bin speed -- [CASE]…`.
 //!
 //! A case is `FLOWSxCC`, or `FLOWSxCC:MBIT:MILLISECONDS` with the rate of the link and the simulated time.
 //! Each case runs in a process of its own, for its peak of memory and the same state of the allocator.
