@@ -3,13 +3,21 @@
 # sources, and runs the tests that it adds, which takes some minutes. `--vendor` only compares.
 set -euo pipefail
 patches=$(cd "$(dirname "$0")" && pwd)
-sources=$(echo "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*/)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export CARGO_TARGET_DIR=$work/target
 
+# Prints the directory of a published crate. Cargo has one folder for each registry and protocol.
+published() {
+    local directory
+    for directory in "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*/"$1"; do
+        if [[ -d $directory ]]; then echo "$directory" && return; fi
+    done
+    return 1
+}
+
 # The workspace builds its own noq-proto, so the published one may not have been downloaded.
-if [[ ! -d ${sources}noq-proto-1.4.0 ]]; then
+if ! published noq-proto-1.4.0 >/dev/null; then
     mkdir -p "$work/fetch/src"
     touch "$work/fetch/src/lib.rs"
     printf '[package]\nname = "fetch"\nedition = "2024"\n[dependencies]\nnoq-proto = "=1.4.0"\n[workspace]\n' >"$work/fetch/Cargo.toml"
@@ -21,7 +29,7 @@ check() {
     local patch=$1 crate=$2
     shift 2
     rm -rf "$work/$crate"
-    cp -r "$sources$crate" "$work/"
+    cp -r "$(published "$crate")" "$work/"
     cd "$work/$crate"
     patch --quiet -p1 <"$patches/$patch.patch"
     # h3's own tests need h3-quinn from its repository.
@@ -35,7 +43,7 @@ check() {
 compare_vendored() {
     local crate=$1 patch
     shift
-    cp -r "$sources$crate" "$work/vendored"
+    cp -r "$(published "$crate")" "$work/vendored"
     # Left out: tests in files of their own, and what only publishing needs.
     rm -rf "$work"/vendored/{.cargo-ok,.cargo_vcs_info.json,Cargo.lock,Cargo.toml.orig,release.toml,proptest-regressions}
     for patch in "$@"; do

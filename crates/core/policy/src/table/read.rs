@@ -22,14 +22,18 @@ type Result<T> = std::result::Result<T, TableError>;
 impl Table {
     /// Reads a table from `text`, whole or not at all.
     pub(crate) fn parse(text: &[u8]) -> Result<Self> {
-        let text = std::str::from_utf8(text)
-            .map_err(|_| whole("it is not text", "name a file that `uncork learn` wrote"))?;
+        let text = std::str::from_utf8(text).map_err(|_| {
+            whole(
+                "it is not text",
+                "name a table of networks, as `uncork learn` and `uncork policy ecn` write",
+            )
+        })?;
         let (body, digest) = checked(text)?;
         let mut lines = TableLines { numbered: body.lines().enumerate(), at: 0 };
         if lines.next() != Some(FIRST_LINE) {
             return Err(lines.error(
                 format!("the first line is not `{FIRST_LINE}`"),
-                "name a file that `uncork learn` wrote, or update uncork",
+                "name a table of networks, as `uncork learn` and `uncork policy ecn` write, or update uncork",
             ));
         }
         let version = lines.header("version", "a number")?;
