@@ -4,7 +4,7 @@ use uncork_config::{Key, Node, Value};
 
 /// Top-level keys.
 pub(super) const FILE: &[Key] = &[
-    Key::new("title", "one line"),
+    Key::with_default("title", "the name of the file", "one line"),
     Key::new("about", "paragraphs"),
     Key::new("assumptions", "a list of texts, for values without a source"),
     Key::new("run", "[seeds, times and hosts](#run) of all runs"),

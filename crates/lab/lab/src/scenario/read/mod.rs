@@ -68,7 +68,9 @@ pub(super) fn scenario(
     let known = KnownNames { axes: &axes, cells: &cells, classes: &classes, sampled };
     let scenario = Scenario {
         name: name.to_owned(),
-        title: file.text("title")?,
+        title: Some(file.text("title")?)
+            .filter(|it| !it.is_empty())
+            .unwrap_or_else(|| name.to_owned()),
         about: file.text("about")?,
         assumptions: assumptions(&file, &cells)?,
         thresholds: uncork_config::each(&tree, "threshold", keys::THRESHOLD, |it| {
