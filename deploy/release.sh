@@ -14,8 +14,6 @@ targets=("$@")
 (($#)) || targets=(x86_64-unknown-linux-musl aarch64-unknown-linux-musl)
 export PROFILE=${PROFILE-dist}
 wheels=${WHEELS-1}
-# musl's allocator is slow, and so is the portable cryptography.
-features=full,aws-lc,mimalloc
 artifacts=$PWD/target/release-artifacts
 staging=$PWD/target/release-staging
 
@@ -40,6 +38,7 @@ done
 version=$(python3 .ci/versions.py print)
 python3 .ci/versions.py
 source deploy/release/tools.sh
+source deploy/release/program.sh
 
 # What would differ between two directories or days: paths, times, the order of names.
 export LC_ALL=C TZ=UTC SOURCE_DATE_EPOCH CARGO_INCREMENTAL=0 CARGO_PROFILE_DIST_STRIP=true CARGO_PROFILE_RELEASE_STRIP=true
@@ -62,13 +61,9 @@ archive() {
 
 # Builds the program of a target, and starts it; sets `program`, and `runs`, the words that start it here.
 build() {
-    rustup target add "$1"
-    # With the list of its dependencies inside, for `cargo audit bin`. Without a time: cargo would keep what C sources made of
-    # the time of an earlier commit.
-    SOURCE_DATE_EPOCH=0 cargo auditable zigbuild --locked --profile "$PROFILE" --features "$features" --target "$1" -p uncork
-    program=target/$1/$PROFILE/uncork
-    runs=("$program")
-    [[ ${1%%-*} == "$(uname -m)" ]] || runs=("qemu-${1%%-*}" "$program")
+    build_program "$1"
+    runner_of "$1"
+    runs=("${runner[@]}" "$program")
     "${runs[@]}" compare --size 1MB --seeds 1 >/dev/null
 }
 

@@ -1,4 +1,4 @@
-"""Prints docs/evidence/releases.md: sizes of a release's files, whether they were built twice, and the first minute.
+"""Prints docs/evidence/releases.md: a release's sizes and wheels, whether it was built twice, and the first minute.
 
 deploy/first_minute.sh > minute.tsv
 deploy/release/evidence.py minute.tsv > docs/evidence/releases.md
@@ -13,6 +13,7 @@ from pathlib import Path
 
 ARTIFACTS = Path("target/release-artifacts")
 VERIFIED = Path("target/release-verified")
+WHEELS = Path("target/wheels.tsv")
 
 
 def table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
@@ -37,9 +38,26 @@ def conclusion(minute: list[dict[str, str]]) -> str:
     return f"From the file to the first table: {times}."
 
 
+def read(path: Path) -> list[dict[str, str]]:
+    with path.open() as lines:
+        return list(csv.DictReader(lines, delimiter="\t"))
+
+
+def wheels() -> str:
+    """What deploy/wheels.sh found, which ends at the first wheel that fails."""
+    if not any(ARTIFACTS.glob("*.whl")):
+        return "This release was made without wheels (`WHEELS=`)."
+    found = read(WHEELS)
+    return f"""\
+`deploy/wheels.sh` checked each wheel, and `twine check --strict` passed for all. `auditwheel show` names the oldest platform
+that a wheel runs on. A module is imported on this machine alone: no Python of Alpine or of arm64 has loaded it. No wheel for
+macOS was built.
+
+{table(tuple(found[0]), [(f"`{row.pop('wheel')}`", *row.values()) for row in found])}"""
+
+
 def main() -> None:
-    with Path(sys.argv[1]).open() as lines:
-        minute = list(csv.DictReader(lines, delimiter="\t"))
+    minute = read(Path(sys.argv[1]))
     provenance = json.loads(next(ARTIFACTS.glob("*.provenance.json")).read_text())["predicate"]["buildDefinition"]
     commit = provenance["resolvedDependencies"][0]["digest"]["gitCommit"]
     date = subprocess.run(["date", "+%-d %B %Y"], check=True, capture_output=True, text=True).stdout.strip()
@@ -61,6 +79,10 @@ a shared machine with two processors: times are upper bounds.
 ## Bit for bit
 
 {verified}
+
+## Wheels
+
+{wheels()}
 
 ## Sizes
 

