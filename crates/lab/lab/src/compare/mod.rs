@@ -187,7 +187,7 @@ impl CompareSpec {
     ///
     /// The errors of [`CompareSpec::check`], expressed as scenario errors.
     pub fn scenario(&self, sample: Option<TimeDelta>) -> Result<Scenario, ScenarioError> {
-        Scenario::parse("compare", &self.text(sample), &[], &NoFiles)
+        Scenario::of_written("compare", &self.text(sample), &NoFiles)
     }
 
     /// Sampling interval for the runs with the first seed. Depends on their duration, which is only

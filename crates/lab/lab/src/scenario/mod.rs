@@ -63,6 +63,16 @@ impl Scenario {
         read::scenario(name, text, set, files).map_err(|error| error.within(text, set))
     }
 
+    /// Parses a text that a program wrote, so that no value is replaced. A program that calls this
+    /// alone, as the playground does, links nothing that writes TOML.
+    pub(crate) fn of_written(
+        name: &str,
+        text: &str,
+        files: &dyn Files,
+    ) -> Result<Self, ScenarioError> {
+        read::as_written(name, text, files).map_err(|error| error.within(text, &[]))
+    }
+
     /// Probable mistakes that are not errors.
     pub fn warnings(&self) -> Vec<String> {
         limits::unfinishable(&self.cells)

@@ -52,16 +52,26 @@ pub(super) fn scenario(
 ) -> Result<Scenario> {
     let mut tree = Node::of_text(text)?;
     let text = set::apply(&mut tree, text, replaced)?;
+    of_tree(name, &tree, text, files)
+}
+
+/// Parses the scenario `name` from `text` as it is.
+pub(super) fn as_written(name: &str, text: &str, files: &dyn Files) -> Result<Scenario> {
+    of_tree(name, &Node::of_text(text)?, text.to_owned(), files)
+}
+
+/// The scenario `name` of `tree`, the tree of `text`.
+fn of_tree(name: &str, tree: &Node, text: String, files: &dyn Files) -> Result<Scenario> {
     let whole = tree.place.clone();
-    let file = Section::new("a scenario", &whole, &tree, keys::FILE)?;
+    let file = Section::new("a scenario", &whole, tree, keys::FILE)?;
     let context = Context::new(files);
-    let matrix = matrix::axes(&tree)?;
+    let matrix = matrix::axes(tree)?;
     let axes: Vec<Axis> = matrix.axes.iter().map(|plan| plan.axis.clone()).collect();
-    let run = RunSection::read(&tree)?;
-    let cells = cells(&tree, &matrix, &run, &context)?;
-    limits::check(&tree, &cells, run.seeds)?;
+    let run = RunSection::read(tree)?;
+    let cells = cells(tree, &matrix, &run, &context)?;
+    limits::check(tree, &cells, run.seeds)?;
     if let Some(every) = run.sample {
-        limits::check_series(&tree, &cells, every, run.series_seeds.len() as u64)?;
+        limits::check_series(tree, &cells, every, run.series_seeds.len() as u64)?;
     }
     let classes = classes(&cells);
     let sampled = run.sample.is_some();
@@ -73,11 +83,11 @@ pub(super) fn scenario(
             .unwrap_or_else(|| name.to_owned()),
         about: file.text("about")?,
         assumptions: assumptions(&file, &cells)?,
-        thresholds: uncork_config::each(&tree, "threshold", keys::THRESHOLD, |it| {
+        thresholds: uncork_config::each(tree, "threshold", keys::THRESHOLD, |it| {
             known.threshold(it)
         })?,
-        figures: figure::figures(&tree, &known)?,
-        published: uncork_config::each(&tree, "published", keys::PUBLISHED, |it| {
+        figures: figure::figures(tree, &known)?,
+        published: uncork_config::each(tree, "published", keys::PUBLISHED, |it| {
             known.published(it)
         })?,
         text,
