@@ -80,7 +80,10 @@ impl ConfigError {
     /// The error of another crate. Its text consists of the message and, after a semicolon or colon, the
     /// remedy; or it begins with `expected`.
     pub fn worded(place: &Place, error: impl fmt::Display) -> Self {
-        let text = error.to_string();
+        Self::of_words(place, error.to_string())
+    }
+
+    fn of_words(place: &Place, text: String) -> Self {
         if text.starts_with("expected ") {
             return Self::new(place, "invalid value").expected(text);
         }
@@ -108,11 +111,16 @@ impl ConfigError {
 
     /// Suggests the `known` word most similar to `word`, or lists all if none is similar.
     #[must_use]
-    pub fn nearest<'a>(self, word: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> Self {
-        if let Some(near) = nearest(word, known.clone()) {
+    pub fn nearest<'a>(self, word: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
+        let known: Vec<&str> = known.into_iter().collect();
+        self.nearest_of(word, &known)
+    }
+
+    fn nearest_of(self, word: &str, known: &[&str]) -> Self {
+        if let Some(near) = nearest(word, known.iter().copied()) {
             return self.help(format!("did you mean `{near}`?"));
         }
-        let names: Vec<String> = known.into_iter().map(|name| format!("`{name}`")).collect();
+        let names: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
         if names.is_empty() { self } else { self.help(format!("available: {}", names.join(", "))) }
     }
 

@@ -3,9 +3,14 @@
 /// The `known` word most similar to `word`, if at most a third of the letters differ. Transposed neighbours
 /// count once.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    nearest_of(word, &mut known.into_iter())
+}
+
+/// The same: one function for lists of every kind.
+fn nearest_of<'a>(word: &str, known: &mut dyn Iterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_ascii_lowercase();
     let distance = |name: &&str| strsim::osa_distance(&word, name);
-    let near = known.into_iter().min_by_key(distance)?;
+    let near = known.min_by_key(distance)?;
     let longest = near.chars().count().max(word.chars().count());
     (distance(&near) <= (longest / 3).max(1)).then_some(near)
 }

@@ -1,5 +1,6 @@
 //! Tables with known keys, and values with checked types.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -174,16 +175,24 @@ impl Node {
     /// The value parsed from a string, such as a quantity with a unit or a name. A bare number is
     /// parsed too, because the type's error explains best what to write instead.
     pub fn parse<T: FromStr<Err: fmt::Display>>(&self) -> Result<T> {
+        let parsed = self.written()?.parse();
+        let value = parsed.map_err(|error| ConfigError::worded(&self.place, error))?;
+        self.check_quoted()?;
+        Ok(value)
+    }
+
+    /// The text of a string or a number.
+    fn written(&self) -> Result<Cow<'_, str>> {
         match &self.value {
-            Value::Text(text) => {
-                text.parse().map_err(|error| ConfigError::worded(&self.place, error))
-            }
-            Value::Number(text) => match text.replace('_', "").parse::<T>() {
-                Ok(_) => Err(wrong_type(self, "a string").help(format!("write \"{text}\""))),
-                Err(error) => Err(ConfigError::worded(&self.place, error)),
-            },
+            Value::Text(text) => Ok(Cow::Borrowed(text)),
+            Value::Number(text) => Ok(Cow::Owned(text.replace('_', ""))),
             _ => Err(wrong_type(self, "a string")),
         }
+    }
+
+    fn check_quoted(&self) -> Result<()> {
+        let Value::Number(text) = &self.value else { return Ok(()) };
+        Err(wrong_type(self, "a string").help(format!("write \"{text}\"")))
     }
 
     /// The value parsed from a name with options, such as `bbr3:loss_floor`. The error calls it `what`, and
@@ -194,22 +203,31 @@ impl Node {
         known: &[(&str, &[&str])],
     ) -> Result<T> {
         let text = self.text()?;
-        text.parse().map_err(|error| {
-            let (name, options) = text.split_once(':').unwrap_or((text, ""));
-            let Some((_, all)) = known.iter().find(|(known, _)| *known == name) else {
-                let names = known.iter().map(|(name, _)| *name);
-                let error = ConfigError::new(&self.place, format!("unknown {what} `{name}`"));
-                let expected = names.clone().collect::<Vec<_>>().join(", ");
-                return error.expected(format!("one of {expected}")).nearest(name, names);
-            };
-            match options.split(':').find(|option| !all.contains(option)) {
-                Some(unknown) => {
-                    let message = format!("{name} has no option `{unknown}`");
-                    ConfigError::new(&self.place, message).nearest(unknown, all.iter().copied())
-                }
-                None => ConfigError::worded(&self.place, error),
+        text.parse().map_err(|error: T::Err| self.misnamed(what, text, known, error.to_string()))
+    }
+
+    /// The error for `text`, which is not the name of a `what`, or has an unknown option; or else `error`.
+    fn misnamed(
+        &self,
+        what: &str,
+        text: &str,
+        known: &[(&str, &[&str])],
+        error: String,
+    ) -> ConfigError {
+        let (name, options) = text.split_once(':').unwrap_or((text, ""));
+        let Some((_, all)) = known.iter().find(|(known, _)| *known == name) else {
+            let names = known.iter().map(|(name, _)| *name);
+            let error = ConfigError::new(&self.place, format!("unknown {what} `{name}`"));
+            let expected = names.clone().collect::<Vec<_>>().join(", ");
+            return error.expected(format!("one of {expected}")).nearest(name, names);
+        };
+        match options.split(':').find(|option| !all.contains(option)) {
+            Some(unknown) => {
+                let message = format!("{name} has no option `{unknown}`");
+                ConfigError::new(&self.place, message).nearest(unknown, all.iter().copied())
             }
-        })
+            None => ConfigError::worded(&self.place, error),
+        }
     }
 
     /// The value parsed from a string, within an inclusive range.
@@ -221,8 +239,13 @@ impl Node {
         if value >= least && value <= most {
             return Ok(value);
         }
-        Err(ConfigError::new(&self.place, format!("{value} is out of range"))
-            .help(format!("expected {least} to {most}")))
+        Err(self.out_of_range(&value, [&least, &most]))
+    }
+
+    fn out_of_range(&self, value: &dyn fmt::Display, range: [&dyn fmt::Display; 2]) -> ConfigError {
+        let [least, most] = range;
+        ConfigError::new(&self.place, format!("{value} is out of range"))
+            .help(format!("expected {least} to {most}"))
     }
 
     /// The members of a list.
@@ -250,14 +273,18 @@ impl Node {
 
     /// The one of `known` with this name. The error calls it `what`.
     pub fn choice<T: Copy>(&self, what: &str, known: &[(&'static str, T)]) -> Result<T> {
-        let names = || known.iter().map(|(name, _)| *name);
-        let expected = || format!("one of {}", names().collect::<Vec<_>>().join(", "));
+        let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+        self.position(what, &names).map(|at| known[at].1)
+    }
+
+    /// Which of `names` this is.
+    fn position(&self, what: &str, names: &[&str]) -> Result<usize> {
+        let expected = || format!("one of {}", names.join(", "));
         let text = self.text().map_err(|error| error.expected(expected()))?;
-        let found = known.iter().find(|(name, _)| *name == text);
-        found.map(|(_, value)| *value).ok_or_else(|| {
+        names.iter().position(|name| *name == text).ok_or_else(|| {
             ConfigError::new(&self.place, format!("unknown {what} `{text}`"))
                 .expected(expected())
-                .nearest(text, names())
+                .nearest(text, names.iter().copied())
         })
     }
 }
