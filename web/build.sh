@@ -1,22 +1,32 @@
 #!/usr/bin/env bash
-# Builds the playground into target/web: the page, and the crates as WebAssembly. Needs the target wasm32-unknown-unknown.
+# Builds the playground into target/web: the page, and the crates as WebAssembly. Needs rustup and npm.
 #
 #   web/build.sh && python3 -m http.server --directory target/web --bind 127.0.0.1
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=wasm32-unknown-unknown
 rustup target list --installed | grep -qx "$target" || rustup target add "$target"
+rustup component list --installed | grep -qx rust-src || rustup component add rust-src
+optimiser=web/node_modules/.bin/wasm-opt
+[[ -x $optimiser ]] || npm ci --prefix web --no-audit --no-fund
 export CARGO_TARGET_DIR=target
-# Messages of panics name sources: equal ones on every machine.
-export CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS="--remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo --remap-path-prefix=$PWD=/uncork"
-cargo build --locked --profile wasm --target "$target" -p uncork-playground
+# No page shows the text of a panic. So the standard library is built from its sources, without these texts and for size. Only nightly
+# compilers take these options; with RUSTC_BOOTSTRAP the stable one does, as for the kernel's programs.
+export RUSTC_BOOTSTRAP=1
+export CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS="-Zunstable-options -Cpanic=immediate-abort \
+    --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo --remap-path-prefix=$PWD=/uncork"
+cargo build --locked --profile wasm --target "$target" -Zbuild-std=std,panic_abort -Zbuild-std-features=optimize_for_size \
+    -p uncork-playground
 rm -rf target/web && mkdir -p target/web
 # Without the lines that are comments: a page loads them.
 for script in web/*.js; do
     [[ $script == */offline.js ]] || sed -E '/^ *(\/\/|\/\*\*.*\*\/$)/d' "$script" >"target/$script"
 done
 cp web/index.html web/style.css docs/start/first-comparison.svg target/web/
-cp "target/$target/wasm/uncork_playground.wasm" target/web/uncork.wasm
+# Each function once, and those with similar names next to each other: both compress well. Most other passes make the file smaller, and
+# larger when it is compressed.
+"$optimiser" --duplicate-function-elimination --reorder-functions-by-name --reorder-locals --strip-debug --strip-producers \
+    --strip-target-features "target/$target/wasm/uncork_playground.wasm" --output target/web/uncork.wasm
 # The worker for times without a network names every file, and changes with each of them.
 cd target/web
 files=$(printf '"%s", ' *)

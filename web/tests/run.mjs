@@ -28,7 +28,7 @@ const PAGE = join(ROOT, "target/web");
 const PROGRAM = process.env.UNCORK ?? ["release", "debug"].map((it) => join(ROOT, "target", it, "uncork")).find(existsSync);
 const BROWSER = process.env.CHROMIUM ?? ["chromium-headless-shell", "chromium"].map((it) => `/usr/bin/${it}`).find(existsSync);
 /** Maximum size of the page in bytes, compressed. */
-const MAX_BYTES = 400_000;
+const MAX_BYTES = 355_000;
 const WIDTHS = [400, 768, 1280, 1600];
 const AXE = await readFile(join(ROOT, "web/node_modules/axe-core/axe.min.js"), "utf8");
 
