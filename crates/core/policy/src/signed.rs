@@ -4,18 +4,12 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use ring::digest;
-use ring::signature::{ED25519, UnparsedPublicKey};
-use rustls_pki_types::SubjectPublicKeyInfoDer;
-use rustls_pki_types::pem::PemObject;
 use serde::Deserialize;
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::Release;
-
-/// How the DER of an Ed25519 public key begins (RFC 8410 §4). The key's 32 bytes follow.
-const PREFIX: [u8; 12] = *b"\x30\x2a\x30\x05\x06\x03\x2b\x65\x70\x03\x21\x00";
+use crate::public_key::sha256;
+use crate::{PublicKey, Release};
 
 /// A list of files by name with their SHA-256. Its signature has been checked.
 #[derive(Clone, Debug)]
@@ -100,19 +94,17 @@ impl Signed {
     ///
     /// If the owner of the key did not sign exactly this list.
     pub fn verify(key: &[u8], list: &[u8], signature: &[u8]) -> Result<Self, SignatureError> {
-        let key = SubjectPublicKeyInfoDer::from_pem_slice(key).map_err(|_| SignatureError::Key)?;
-        let bytes = key.strip_prefix(&PREFIX).filter(|it| it.len() == 32);
-        let bytes = bytes.ok_or(SignatureError::Key)?;
-        let verified = UnparsedPublicKey::new(&ED25519, bytes).verify(list, signature);
-        verified.map_err(|_| SignatureError::List)?;
+        let key = PublicKey::from_pem(key).ok_or(SignatureError::Key)?;
+        if !key.has_signed(list, signature) {
+            return Err(SignatureError::List);
+        }
         let List { sha256, serial, version } =
             serde_json::from_slice(list).map_err(|_| SignatureError::NoFiles)?;
         let version = version.and_then(|it| it.as_u64());
         let serial = serial.map(|it| it.as_u64().ok_or(SignatureError::Serial)).transpose()?;
-        let key = hex(digest::digest(&digest::SHA256, bytes).as_ref()).chars().take(16).collect();
         // Lists of before there were serials have a version, and those signed by hand may have neither.
         let serial = serial.or(version).unwrap_or(0);
-        Ok(Self { sha256, release: Release { key, serial, version } })
+        Ok(Self { sha256, release: Release { key: key.id(), serial, version } })
     }
 
     /// Which of the policies of this key it is.
@@ -127,17 +119,11 @@ impl Signed {
     /// If it has others, or the list does not have it.
     pub fn check(&self, file: &Path, bytes: &[u8]) -> Result<(), SignatureError> {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
-        let found = hex(digest::digest(&digest::SHA256, bytes).as_ref());
-        if self.sha256.get(&*name) == Some(&found) {
+        if self.sha256.get(&*name) == Some(&sha256(bytes)) {
             return Ok(());
         }
         Err(SignatureError::File(name.into_owned()))
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-    digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
 }
 
 #[cfg(test)]
