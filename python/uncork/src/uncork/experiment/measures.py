@@ -15,6 +15,8 @@ TITLES = {
     "retransmitted": "retransmitted",
     "rtt_inflation": "RTT over min RTT",
     "queue_delay": "queueing delay",
+    "start_resent": "resent ≤ 100 kB",
+    "queued": "queueing in RTT",
     "aborted": "aborted",
     "playback_latency": "playback latency",
     "stutters": "stutters per song",
@@ -23,7 +25,7 @@ TITLES = {
 }
 """Names short enough for a table; the glossary has the whole."""
 
-SHARES = frozenset({"retransmitted", "aborted", "stalled"})
+SHARES = frozenset({"retransmitted", "start_resent", "queued", "aborted", "stalled"})
 """Ratios that are parts of a whole: shown in percent, their change in percentage points with the ratio."""
 
 STATISTICS: dict[str, tuple[str, ...]] = {

@@ -35,6 +35,11 @@ class Settings:
     sources: Mapping[str, str] = field(default_factory=dict)
     """How each metric was measured."""
 
+    def asked(self) -> tuple[str, ...]:
+        """The metrics that were named."""
+        limits = tuple(limit.measure.metric for limit in self.guardrails)
+        return limits if self.primary is None else (self.primary.metric, *limits)
+
     def words(self) -> dict[str, str]:
         """For the document and the page."""
         return {

@@ -100,7 +100,7 @@ def run(
         window=(request.since, request.until),
         scope=request.scope,
     )
-    metrics = available(has)
+    metrics = available(has, request.settings.asked())
     views = needed.of_window(request.settings, traffic.has_time, metrics)
     since = max((at for at in (request.since, named.switch) if at is not None), default=None)
 

@@ -4,7 +4,7 @@ Distributions of positive values are counted in logarithmic bins; values that ar
 sent again) are ratios of sums. Sums are of whole numbers, so that they are exact on every engine.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -21,6 +21,9 @@ from uncork.measure.schema import (
     SERVER_ENGINES,
     Columns,
 )
+
+START_BYTES: Final = 100_000
+"""Maximum size of an object that is sent in the first round trips: 69 packets, three round trips from ten."""
 
 CHUNK_BYTES: Final = 500_000
 """Minimum size of a media chunk that counts for the bandwidth."""
@@ -58,6 +61,8 @@ class Metric:
     """Of a metric of one's own: how much worse it may get, as `--guardrail` has it."""
     is_mean: bool = False
     """Of a ratio: whether its denominator is the number of records."""
+    is_shown: bool = True
+    """Whether analyses have it without being asked."""
 
 
 def size(t: Columns) -> ir.IntegerValue:
@@ -134,6 +139,15 @@ def _micros(nanoseconds: ir.Value) -> ir.Value:
     return (nanoseconds.cast("float64") / 1e3).floor().cast("int64")
 
 
+def _in_start(value: str) -> Expression:
+    """Of objects that end within the first round trips."""
+    return lambda t: _only(size(t) <= START_BYTES, t[value])
+
+
+def _thousandths(milliseconds: ir.Value) -> ir.Value:
+    return (milliseconds.cast("float64") * 1e3).floor().cast("int64")
+
+
 HOUR: Final = 3600.0
 _SECONDS: Final = (1e-6, HOUR)
 _DELAYS: Final = (1e-5, HOUR)
@@ -206,6 +220,30 @@ BUILT_IN: Final[dict[str, Metric]] = {
             value=_queue_delay,
             bounds=_DELAYS,
             about="The median round-trip time of a transfer minus the least of its connection.",
+        ),
+        Metric(
+            "start_resent",
+            "Share of bytes sent again, objects up to 100 kB",
+            "ratio",
+            "",
+            "lower",
+            needs=("bytes_retransmitted", "bytes_sent"),
+            value=_in_start("bytes_retransmitted"),
+            per=_in_start("bytes_sent"),
+            about="Such objects are sent in the first round trips: what the start of a connection overflows.",
+            is_shown=False,
+        ),
+        Metric(
+            "queued",
+            "Share of the round-trip time that is queueing",
+            "ratio",
+            "",
+            "lower",
+            needs=("rtt_p50_ms", "rtt_min_ms"),
+            value=lambda t: _thousandths(t["rtt_p50_ms"] - t["rtt_min_ms"]),
+            per=lambda t: _thousandths(t["rtt_p50_ms"]),
+            about="The median round-trip time of a transfer less the least of its connection, over that.",
+            is_shown=False,
         ),
         Metric(
             "aborted",
@@ -307,9 +345,13 @@ def _checked(metrics: Iterable[Metric]) -> dict[str, Metric]:
     return own
 
 
-def available(columns: frozenset[str] | set[str]) -> tuple[str, ...]:
-    """Names of the metrics that records with these columns have."""
-    return tuple(name for name, metric in METRICS.items() if not missing(metric, columns))
+def available(columns: frozenset[str] | set[str], asked: Collection[str] = ()) -> tuple[str, ...]:
+    """Names of the metrics that records with these columns have: shown ones, and `asked` ones."""
+    return tuple(
+        name
+        for name, metric in METRICS.items()
+        if (metric.is_shown or name in asked) and not missing(metric, columns)
+    )
 
 
 def missing(metric: Metric, columns: frozenset[str] | set[str]) -> tuple[str, ...]:

@@ -152,7 +152,7 @@ def _check_settings(arguments: argparse.Namespace, records: Records) -> None:
 def _forecast(arguments: argparse.Namespace, records: Records, progress: Progress) -> Forecast:
     """What an experiment on such traffic would find, and when."""
     wanted = measures.parse(arguments.primary, "--primary") if arguments.primary else None
-    have = available(set(records.table.columns))
+    have = available(set(records.table.columns), [wanted.metric] if wanted else [])
     shown = [one for one in dict.fromkeys([*([wanted] if wanted else []), *SHOWN]) if one.metric in have]
     if not shown or (wanted and wanted not in shown):
         raise InputError(
