@@ -68,7 +68,7 @@ def test_a_gain_that_is_a_loss_for_all_is_not_rolled_out() -> None:
         evidence.day(rng, one.lift)
         settings = replace(HALF, as_of=HALF.as_of + day)
         view = View(one.section, shrink(one.tree, *evidence.estimates()), Guardrails({}, {}))
-        decisions, trials = decide_with_trials(
+        found = decide_with_trials(
             [view],
             settings,
             Overrides(),
@@ -77,6 +77,7 @@ def test_a_gain_that_is_a_loss_for_all_is_not_rolled_out() -> None:
             trials,
             shared.blocks(),
         )
+        decisions, trials = found.decisions, found.trials
         shared.day(settings.as_of, decisions, rng)
         for name in systems:
             share, trial = shared.levels[name][-1][1], trials.get(("large", name))
@@ -96,9 +97,9 @@ def test_a_gain_that_is_a_loss_for_all_is_not_rolled_out() -> None:
     arms = dict(zip(wide.key.tolist(), wide.arm.tolist(), strict=True))
     assert all(arms[name] == "control" for name in shared.contested), "for networks that were not seen yet"
     # Without confirmation, the same records would have rolled it out.
-    alone, _ = decide_with_trials(
+    alone = decide_with_trials(
         [view], replace(settings, confirm=1.0), Overrides(), PreviousArms({}), 1.0, {}, {}
-    )
+    ).decisions
     assert (alone.networks.arm == "bbr").all()
 
 
@@ -169,9 +170,10 @@ def test_who_is_tried_stays_in_the_trial(tried_stay: bool) -> None:
     for day in range(6):
         worth = HALF.worth if day == 0 else 9.0
         settings = replace(HALF, as_of=HALF.as_of + day, worth=worth, tried_stay=tried_stay)
-        decisions, trials = decide_with_trials(
+        found = decide_with_trials(
             [view], settings, Overrides(), PreviousArms.from_decisions(decisions), 1.0, trials, {}
         )
+        decisions, trials = found.decisions, found.trials
         ((key, trial),) = trials.items()
         is_on = day > 0 and confirm.is_on_today(trial, key, settings, settings.day)
         assert (decisions.networks.arm == "bbr").all() == (is_on and tried_stay), day
@@ -187,7 +189,7 @@ def test_who_is_frozen_keeps_its_arm_though_its_as_is_tried() -> None:
         overrides = Overrides({}, tuple(frozen))
         return decide_with_trials(
             [view], settings, overrides, PreviousArms.from_decisions(before), 1.0, {}, {}
-        )[0]
+        ).decisions
 
     on = decided(replace(HALF, confirm=1.0), (), Decisions.concat([]))
     assert (on.networks.arm == "bbr").all()

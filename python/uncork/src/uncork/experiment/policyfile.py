@@ -40,6 +40,8 @@ class PolicyPlan:
     """Share of the units that take part, in steps of 0.0001."""
     conditions: Mapping[str, str] = field(default_factory=dict)
     """Of the rules, such as {"listener": "public"}."""
+    others: tuple[Arm, ...] = ()
+    """More treated arms, of an A/B experiment."""
 
 
 def ab_policy(plan: PolicyPlan) -> str:
@@ -49,7 +51,7 @@ def ab_policy(plan: PolicyPlan) -> str:
     return "\n".join(
         [
             *_head(plan, "A/B experiment"),
-            *_experiment(plan, plan.name, share, (plan.control, plan.treated)),
+            *_experiment(plan, plan.name, share, (plan.control, plan.treated, *plan.others)),
             "[[rule]]",
             *_conditions(plan.conditions),
             f"experiment = {json.dumps(plan.name)}",

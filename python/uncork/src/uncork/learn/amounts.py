@@ -37,7 +37,7 @@ class Amounts:
 
 def amounts(store: Store, number: int, entry: Decision, own: Mapping[str, Decision]) -> Amounts:
     """Of an entry. `own`: all wide entries of its section, by key."""
-    settings = store.settings(number)
+    settings = store.settings(number).of(entry.about)
     evidence = ds.dataset(store.path(number) / EVIDENCE)
     if entry.level == "network":
         sent = _sent(evidence, entry.section, pa.array([entry.key]), settings)

@@ -71,7 +71,7 @@ def choices(decisions: Decisions, settings: Settings, bounds: Sequence[float] = 
     evidence wants on. Sections are summed, as each has its own budget.
     """
     is_network = decisions.level == "network"
-    is_on = is_network & (decisions.arm == settings.treated)
+    is_on = is_network & (decisions.arm != settings.control)
     is_new = decisions.reason == "switched on"
     stays = is_on & ~is_new
     may = is_network & (is_new | (decisions.reason == AT_RISK) | (decisions.reason == WAITS)) & ~stays

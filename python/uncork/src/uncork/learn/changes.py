@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from uncork.experiment import words
 from uncork.learn.budget import Choice, choices
 from uncork.learn.confirm import Trial, Trials
+from uncork.learn.decide import BETTER
 from uncork.learn.decisions import Decisions, Floats, Ints
 from uncork.learn.entries import PreviousArms
 from uncork.learn.lift import NORMAL
-from uncork.learn.sample_ratio import Ratio
 from uncork.learn.settings import Settings
 from uncork.learn.tablefile import date
 
@@ -27,22 +27,31 @@ def summary(
     before: PreviousArms,
     settings: Settings,
     trials: Trials,
-    ratios: Mapping[str, Ratio],
+    mismatches: Sequence[str],
     other_places: int,
 ) -> str:
-    """The difference to the active version. `other_places`: how many places have no section."""
+    """The difference to the active version. `mismatches`: warnings; `other_places`: how many places have no
+    section.
+    """
     is_new = decisions.arm != before.arms(decisions, settings)
-    is_network, is_on = decisions.level == "network", decisions.arm == settings.treated
-    on, off, has = (np.flatnonzero(is_network & rows) for rows in (is_new & is_on, is_new & ~is_on, is_on))
+    is_network, is_on = decisions.level == "network", decisions.arm != settings.control
+    is_moved = decisions.reason == BETTER
+    on, off, has, moved = (
+        np.flatnonzero(is_network & rows)
+        for rows in (is_new & is_on & ~is_moved, is_new & ~is_on, is_on, is_new & is_moved)
+    )
     lines = [
         f"Version {version}: records before {date(settings.as_of)}, expires "
         f"{date(settings.as_of + settings.ttl)}.",
-        f"{settings.treated} for {_traffic(decisions, has)}.",
+        *(
+            f"{arm} for {_traffic(decisions, np.flatnonzero(is_network & (decisions.arm == arm)))}."
+            for arm in settings.candidates
+        ),
         f"Switched on: {_traffic(decisions, on)}.",
+        *([f"Switched to a better arm: {_traffic(decisions, moved)}."] if settings.others else []),
         f"Switched off: {_traffic(decisions, off)}.",
     ]
-    mismatches = dict.fromkeys(one for _, one in sorted(ratios.items()) if one.is_mismatch)
-    lines += [one.warning(settings) for one in mismatches]
+    lines += dict.fromkeys(mismatches)
     if other_places:
         lines.append(
             f"{words.counted(other_places, f'more {settings.place}')} without a table: only the "

@@ -8,16 +8,28 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from uncork.learn import choice, monotone
 from uncork.learn.budget import AT_RISK, TOO_RISKY, WAITS, come_in, exceeds
+from uncork.learn.choice import Known
 from uncork.learn.confirm import Blocks, Gate, Key, Systems, Trial, Trials, gates
 from uncork.learn.decisions import ABSENT, NAMES, Bools, Decisions, Floats, Ints, Texts
-from uncork.learn.entries import EVERYBODY, Entries, PreviousArms, View, entries_of, known_today
+from uncork.learn.entries import (
+    EVERYBODY,
+    Entries,
+    MarginColumns,
+    PreviousArms,
+    View,
+    entries_of,
+    known_today,
+    margin_columns,
+)
 from uncork.learn.guardrails import Guardrails, WatchedByName
 from uncork.learn.proof import log_evidence_of_gain
 from uncork.learn.settings import PRIMARY, Overrides, Settings
 
 ROUNDING = 1e-9
 """Of a sum of shares: all of them may be a little more than 1."""
+BETTER = "switched to a better arm"
 MISMATCH = "sample-ratio mismatch: nothing is switched on"
 
 
@@ -34,13 +46,29 @@ class _Wishes:
     """What the evidence wants to have the treated arm, whenever it may change."""
     may_stay: Bools
     """What it would not switch off if it were on."""
+    each: tuple[Decisions, ...]
+    """Of several treated arms the figures of each; otherwise none."""
 
 
 def decide(
     views: Sequence[View], settings: Settings, overrides: Overrides, before: PreviousArms, allowance: float
 ) -> Decisions:
-    """All entries of all sections. `allowance` is the share of the traffic that may change."""
-    return decide_with_trials(views, settings, overrides, before, allowance, {}, {})[0]
+    """All entries of all sections. `allowance` is the share of the traffic that may change. With several
+    treated arms a section has a view of each.
+    """
+    return decide_with_trials(views, settings, overrides, before, allowance, {}, {}).decisions
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What is decided."""
+
+    decisions: Decisions
+    """Of each entry, with the figures of the arm that it gets or is nearest to."""
+    trials: Trials
+    """Of ASes, from now on."""
+    figures: Decisions
+    """Of several treated arms the figures of each; otherwise nothing."""
 
 
 def decide_with_trials(
@@ -51,17 +79,23 @@ def decide_with_trials(
     allowance: float,
     trials: Trials,
     blocks: Mapping[Key, Blocks],
-) -> tuple[Decisions, Trials]:
+) -> Outcome:
     """All entries, and the trials of ASes from now on."""
-    total = sum(int(view.section.bytes.sum()) for view in views) or 1
+    groups = _by_section(views, settings)
+    total = sum(int(of[0].section.bytes.sum()) for of in groups) or 1
     needed = math.log(len(views) / (1 - settings.sure)) if views else 0.0
     kept: dict[Key, Trial] = {}
 
-    def wish(view: View) -> _Wishes:
-        is_beyond_chance = log_evidence_of_gain(view.lifts) >= needed
+    def wish(of_arms: Sequence[View]) -> _Wishes:
+        view = of_arms[0]
         entries = entries_of(view, overrides)
-        now = known_today(view, entries, settings, before, total)
-        found = _wish(now, entries, view, settings, overrides, is_beyond_chance)
+        margins = _margins(of_arms, entries, settings)
+        known = [
+            _known(one, entries, known_today(one, entries, settings, before, total, its), needed)
+            for one, its in zip(of_arms, margins, strict=True)
+        ]
+        found = _wish(known, entries, of_arms, settings, overrides)
+        now = found.now
         if settings.tried_stay:
             tried = entries.at(list(before.tried.get(view.section.name, ())))
             found.wants[tried] |= found.may_stay[tried]
@@ -72,7 +106,7 @@ def decide_with_trials(
             tree.systems,
             tree.system,
             now.share[low:high],
-            now.arm[low:high] == settings.treated,
+            now.arm[low:high] != settings.control,
             found.wants[low:high],
             np.abs(now.lift[low:high]) * now.share[low:high],
         )
@@ -82,7 +116,50 @@ def decide_with_trials(
                 kept[view.section.name, str(tree.systems[gate.system])] = gate.trial
         return found
 
-    return _limited([wish(view) for view in views], settings, allowance), kept
+    wishes = [wish(of_arms) for of_arms in groups]
+    figures = [Decisions.concat(of_arm) for of_arm in zip(*(one.each for one in wishes), strict=True)]
+    decided = _limited(wishes, settings, allowance)
+    if figures:
+        decided = choice.of_arms(decided, figures, settings)
+    return Outcome(decided, kept, Decisions.concat(figures))
+
+
+def _by_section(views: Sequence[View], settings: Settings) -> list[list[View]]:
+    """The views of each section, in the order of the treated arms."""
+    found: dict[str, list[View]] = {}
+    for view in views:
+        found.setdefault(view.section.name, []).append(view)
+    for of_arms in found.values():
+        assert len(of_arms) == len(settings.candidates)
+    return list(found.values())
+
+
+def _margins(of_arms: Sequence[View], entries: Entries, settings: Settings) -> list[Sequence[MarginColumns]]:
+    """The margins of each treated arm. Where a larger window can only do more harm, none does less."""
+    each = {view.arm: margin_columns(view, entries) for view in of_arms}
+    for arms, below in monotone.chains(settings) if len(of_arms) > 1 else ():
+        for measure in monotone.MEASURES:
+            at = [[n for n, one in enumerate(each[arm]) if one.measure == measure] for arm in arms]
+            if not all(at):
+                continue
+            known = [each[arm][n[0]] for arm, n in zip(arms, at, strict=True)]
+            means = monotone.pooled([one.mean for one in known], [one.variance for one in known], below)
+            for arm, n, mean in zip(arms, at, means, strict=True):
+                each[arm][n[0]] = replace(each[arm][n[0]], mean=mean)
+    return list(each.values())
+
+
+def _known(view: View, entries: Entries, now: Decisions, needed: float) -> Known:
+    """The evidence of one treated arm. `needed`: evidence from which a gain is beyond chance."""
+    # How likely the measure itself gets worse is known better from its lift.
+    primary = str(PRIMARY[view.section.of_class])
+    is_beyond_chance = log_evidence_of_gain(view.lifts) >= needed
+    return Known(
+        now,
+        _why(entries, view.guardrails, "broken"),
+        _why(entries, view.guardrails, "likely broken", but=primary),
+        np.full(len(now), is_beyond_chance, dtype=np.bool_),
+    )
 
 
 def _pass(gate: Gate, wish: _Wishes, entries: Entries, name: str, settings: Settings) -> None:
@@ -91,19 +168,19 @@ def _pass(gate: Gate, wish: _Wishes, entries: Entries, name: str, settings: Sett
     """
     if gate.arm_on is None:
         return
-    control, treated = settings.control, settings.treated
+    control = settings.control
     rows = entries.bounds[3] + gate.members
     rows, arm_on = rows[~wish.is_forced[rows]], gate.arm_on[~wish.is_forced[rows]]
-    changes = wish.wants[rows] | (wish.now.arm[rows] == treated)
+    changes = wish.wants[rows] | (wish.now.arm[rows] != control)
     held = rows[changes & ~arm_on]
     wish.arm[held], wish.reason[held] = control, gate.reason
     if gate.trial is not None:
         on = rows[arm_on]
-        wish.arm[on], wish.reason[on] = treated, gate.reason
+        wish.arm[on], wish.reason[on] = settings.treated, gate.reason
         wish.is_forced[rows] = True
     # Networks of it that were not seen yet wait for the verdict.
     entry = entries.at([name])
-    entry = entry[~wish.is_forced[entry] & (wish.arm[entry] == treated)]
+    entry = entry[~wish.is_forced[entry] & (wish.arm[entry] != control)]
     wish.arm[entry], wish.reason[entry] = control, gate.reason
 
 
@@ -132,59 +209,62 @@ def _why(entries: Entries, guardrails: Guardrails, state: str, but: str = "") ->
 
 
 def _wish(
-    now: Decisions,
+    each: Sequence[Known],
     entries: Entries,
-    view: View,
+    of_arms: Sequence[View],
     settings: Settings,
     overrides: Overrides,
-    is_beyond_chance: bool,
 ) -> _Wishes:
     """By a list of rules. The first rule that holds decides."""
-    why_broken = _why(entries, view.guardrails, "broken")
-    # How likely the measure itself gets worse is known better from its lift.
-    primary = str(PRIMARY[view.section.of_class])
-    why_likely = _why(entries, view.guardrails, "likely broken", but=primary)
-    is_likely = (why_likely != None) & settings.likely  # noqa: E711
+    pinned_at = entries.marked(list(overrides.pins))
+    is_pinned = pinned_at != ABSENT
+    is_frozen = entries.marked(overrides.frozen) != ABSENT
+    pin = _texts_at(entries, pinned_at, overrides.pins)
+    known = choice.picked(each, choice.asked(each, settings, pin, is_frozen))
+    now, why_likely, is_likely = known.now, known.why_likely, known.is_likely(settings)
+    why_broken, is_broken = known.why_broken, known.is_broken()
+    is_mismatch = any(view.is_mismatch for view in of_arms)
+    # Without several treated arms, the figures do not say which one they are of.
+    treated = np.where(now.about == "", settings.treated, now.about)
     why_not = _words("likely breaks its limit: ", now.limit)
     why_off = _words("switched off, likely breaks its limit: ", now.limit)
     why_not[is_likely] = why_likely[is_likely]
     why_off[is_likely] = [f"switched off, {why}" for why in why_likely[is_likely].tolist()]
-    pinned_at = entries.marked(list(overrides.pins))
-    is_broken, is_pinned = why_broken != None, pinned_at != ABSENT  # noqa: E711
-    is_frozen = entries.marked(overrides.frozen) != ABSENT
     pins = {name: f"pinned with {name}" for name in overrides.pins}
     why_pinned = np.where(pinned_at == np.arange(len(now)), "pinned", _texts_at(entries, pinned_at, pins))
-    is_on = now.arm == settings.treated
-    is_worth = (now.lift >= math.log1p(settings.worth)) & (now.p_safe >= settings.sure)
-    is_kept = (now.p_kept >= settings.doubt) & ~is_likely
+    is_on = now.arm == treated
+    is_worth, is_kept = known.is_worth(settings), known.is_kept(settings)
     is_free = ~is_pinned & ~is_broken & ~is_frozen
     bound = settings.harmed * float(now.share.sum())
     may_stay = (now.p_gain >= settings.doubt) & ~exceeds(now.share, now.p_safe, bound, settings.sure)
-    if view.is_mismatch:
+    if is_mismatch:
         # Such lifts say nothing: who has it keeps it, unless a limit speaks against it.
         is_good, is_spared = is_kept & is_on, np.ones(len(now), dtype=np.bool_)
     else:
         is_good = is_kept & np.where(is_on, may_stay, is_worth)
         may_be_on = is_free & is_good
-        is_spared = _spared(now, is_on, may_be_on, bound, settings.sure)
+        is_spared = _spared(
+            now, is_on, may_be_on, bound, settings.sure, _moving(each, now, treated, settings)
+        )
         is_spared &= _as_seen(entries, now.share * may_be_on, now.share * (may_be_on & is_spared))
     wants_off = is_on & ~is_good
-    wants_on = ~is_on & is_good & is_spared & is_beyond_chance
+    wants_on = ~is_on & is_good & is_spared & known.is_beyond_chance
     wants = wants_on | wants_off
     is_new = settings.as_of - now.since < settings.dwell
-    control, treated = settings.control, settings.treated
+    control = settings.control
     rules: list[tuple[Bools, Texts | str, Texts | str]] = [
-        (is_pinned, _texts_at(entries, pinned_at, overrides.pins), why_pinned),
+        (is_pinned, pin, why_pinned),
         (is_broken & (now.arm != control), control, why_broken),
         (is_frozen, now.arm, "frozen"),
         (is_broken, now.arm, why_broken),
         (~wants & is_on, now.arm, "stays on"),
-        (~wants & is_worth & view.is_mismatch, now.arm, MISMATCH),
+        (~wants & is_worth & is_mismatch, now.arm, MISMATCH),
         (~wants & is_worth & ~is_kept, now.arm, why_not),
         (~wants & is_worth & ~is_spared, now.arm, AT_RISK),
         (~wants & is_worth, now.arm, "no significant gain yet"),
         (~wants, now.arm, "not sure enough"),
         (is_new, now.arm, "changed too recently"),
+        (wants_on & (now.arm != control), treated, BETTER),
         (wants_on, treated, "switched on"),
         (wants_off & is_kept & (now.p_gain >= settings.doubt), control, TOO_RISKY),
         (wants_off & is_kept, control, "switched off"),
@@ -195,16 +275,34 @@ def _wish(
     reason = _first(conditions, [one for _, _, one in rules])
     is_forced = is_pinned | (is_broken & (now.arm != control)) | (is_frozen & settings.tried_stay)
     is_wanted = is_free & ((is_on & ~wants_off) | wants_on)
-    return _Wishes(now, arm, reason, is_forced, is_wanted, is_free & is_kept & may_stay)
+    figures = tuple(one.now for one in each) if len(each) > 1 else ()
+    return _Wishes(now, arm, reason, is_forced, is_wanted, is_free & is_kept & may_stay, figures)
 
 
-def _spared(now: Decisions, is_on: Bools, may_be_on: Bools, bound: float, sure: float) -> Bools:
+def _moving(each: Sequence[Known], now: Decisions, treated: Texts, settings: Settings) -> Decisions | None:
+    """Entries that are to go from one treated arm to another, with the figures of the arm that they have."""
+    rows = np.flatnonzero((now.arm != settings.control) & (now.arm != treated))
+    if not len(rows):
+        return None
+    had = choice.index_of(now.arm[rows], settings)
+    return choice.figures([one.now.where(rows) for one in each], had)
+
+
+def _spared(
+    now: Decisions, is_on: Bools, may_be_on: Bools, bound: float, sure: float, moving: Decisions | None = None
+) -> Bools:
     """All entries but those of `may_be_on` that would come in beyond the budget of harm: first comes the
     entry that is expected to gain most for the risk. One that is on leaves by its own evidence alone, so its
-    risk counts before all others.
+    risk counts before all others. So does that of the arm that a moving entry has: it may have to stay.
     """
-    stays = is_on & may_be_on
-    comes = come_in(now.share, now.lift, now.p_safe, stays, may_be_on & ~is_on, bound, sure)
+    stays, may = is_on & may_be_on, may_be_on & ~is_on
+    share, lift, p_safe = now.share, now.lift, now.p_safe
+    if moving is not None:
+        more = np.ones(len(moving), dtype=np.bool_)
+        stays, may = np.append(stays, more), np.append(may, ~more)
+        share, lift = np.append(share, moving.share), np.append(lift, moving.lift)
+        p_safe = np.append(p_safe, moving.p_safe)
+    comes = come_in(share, lift, p_safe, stays, may, bound, sure)[: len(now)]
     return np.asarray(comes | ~may_be_on | is_on)
 
 
@@ -262,7 +360,7 @@ def _limited(wishes: list[_Wishes], settings: Settings, allowance: float) -> Dec
     now = Decisions(*(np.concatenate([part.pop(name) for part in parts]) for name in NAMES))
     free = np.flatnonzero(~is_forced & (arm != now.arm))
     worth = np.abs(now.lift[free]) * now.share[free]
-    free = free[np.lexsort((-worth, arm[free] == settings.treated))]
+    free = free[np.lexsort((-worth, arm[free] != settings.control))]
     waits = free[_beyond(now.share[free], allowance)]
     arm[waits] = now.arm[waits]
     reason[waits] = WAITS

@@ -63,6 +63,8 @@ class Decision:
     harm_sd: float
     p_kept: float
     """Probability that the limit is kept."""
+    about: str
+    """The treated arm that the figures are of, where there are several; empty: the only one."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,7 @@ class Decisions:
     harm: Floats
     harm_sd: Floats
     p_kept: Floats
+    about: Texts
 
     def __len__(self) -> int:
         return len(self.key)
@@ -130,8 +133,13 @@ class Decisions:
         return Decisions(*(np.concatenate([getattr(part, name) for part in parts]) for name in NAMES))
 
     def table(self) -> pa.Table:
-        """As kept: text as dictionaries, numbers in single precision, which every machine computes alike."""
-        return pa.table({name: _encode(getattr(self, name), kind) for name, kind in KINDS.items()})
+        """As kept: text as dictionaries, numbers in single precision, which every machine computes alike.
+        Without `about` where there is one treated arm, as before there could be more.
+        """
+        kinds = dict(KINDS)
+        if not self.about.astype(np.bool_).any():
+            del kinds["about"]
+        return pa.table({name: _encode(getattr(self, name), kind) for name, kind in kinds.items()})
 
     @staticmethod
     def from_table(table: pa.Table) -> Decisions:
@@ -168,6 +176,8 @@ def _empty() -> pa.Table:
 
 def _decode(table: pa.Table, name: str) -> NDArray[np.generic]:
     kind = KINDS[name]
+    if name == "about" and name not in table.column_names:
+        return np.full(table.num_rows, "", dtype=np.object_)
     column = table[name].combine_chunks() if table.num_rows else pa.array([], kind)
     if kind == pa.string():
         return texts(column)

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 LARGE, SMALL = "large", "small"
 CLASSES = (LARGE, SMALL)
 GUARDRAILS = ("retransmitted=2pp", "aborted=0.5pp")
+OF_WINDOWS = ("start_resent=2pp", "queued=5pp")
+"""More guardrails by default, if arms differ in the initial window."""
 SITES = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
 """Networks between sites. Their traffic keeps the control arm by default."""
 ROUNDS = 168
@@ -20,6 +22,7 @@ DEFAULTS: Mapping[str, Value] = {
     "experiment": "explore",
     "control": "control",
     "treated": "bbr",
+    "arm": [],
     "worth": "1%",
     "tolerate": "2%",
     "sure": "95%",

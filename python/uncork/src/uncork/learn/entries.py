@@ -51,6 +51,8 @@ class View:
     guardrails: Guardrails
     margins: tuple[Margins, ...] = ()
     ratio: Ratio | None = None
+    arm: str = ""
+    """The treated arm; empty: the only one."""
 
     @property
     def is_mismatch(self) -> bool:
@@ -173,8 +175,31 @@ def _keys(names: Sequence[str] | Mapping[str, str]) -> Texts:
     return np.array(list(names), dtype=np.object_)
 
 
+@dataclass(frozen=True)
+class MarginColumns:
+    """The margins of one limit: arrays have the shape (entries,)."""
+
+    measure: str
+    scale: float
+    mean: Floats
+    variance: Floats
+
+
+def margin_columns(view: View, entries: Entries) -> list[MarginColumns]:
+    """Of each limit that the evidence has a measure of."""
+    others = entries.bounds[-1] - entries.bounds[-2]
+    return [
+        MarginColumns(str(one.limit.measure), one.scale, *_columns(one.lifts, others)) for one in view.margins
+    ]
+
+
 def known_today(
-    view: View, entries: Entries, settings: Settings, before: PreviousArms, total: int
+    view: View,
+    entries: Entries,
+    settings: Settings,
+    before: PreviousArms,
+    total: int,
+    margins: Sequence[MarginColumns],
 ) -> Decisions:
     """Each entry with its active arm and today's evidence."""
     section, lifts = view.section, view.lifts
@@ -197,7 +222,7 @@ def known_today(
             np.repeat(LEVELS[3:], others),
         ]
     )
-    limit, harm, harm_sd, p_kept = _weakest(view.margins, len(mean), others)
+    limit, harm, harm_sd, p_kept = _weakest(margins, len(mean))
     arm, since = _active_arms(section.name, entries, before, settings)
     parent = entries.key[entries.above]
     parent[0] = ""
@@ -225,6 +250,7 @@ def known_today(
         harm=harm,
         harm_sd=harm_sd,
         p_kept=p_kept,
+        about=np.full(len(mean), view.arm, dtype=np.object_),
     )
 
 
@@ -273,15 +299,15 @@ def _known(systems: Sequence[str]) -> Bools:
     return np.array([not name.startswith("?") for name in systems], dtype=np.bool_)
 
 
-def _weakest(margins: Sequence[Margins], count: int, others: int) -> tuple[Texts, Floats, Floats, Floats]:
+def _weakest(margins: Sequence[MarginColumns], count: int) -> tuple[Texts, Floats, Floats, Floats]:
     """Of each entry the limit that is least likely to be kept, the harm, its deviation, and how likely."""
     limit = np.full(count, "", dtype=np.object_)
     harm, sd, kept = np.zeros(count), np.zeros(count), np.ones(count)
     for one in margins:
-        mean, variance = _columns(one.lifts, others)
+        mean, variance = one.mean, one.variance
         p = ndtr((mean - AT_LIMIT) / np.sqrt(variance))
         less = (p < kept) | (limit == "")
-        limit[less], kept[less] = str(one.limit.measure), p[less]
+        limit[less], kept[less] = one.measure, p[less]
         harm[less], sd[less] = mean[less] / one.scale, np.sqrt(variance[less]) / -one.scale
     return limit, harm, sd, kept
 
@@ -321,5 +347,5 @@ def _active_arms(
     # The last one is for entries that have nothing.
     arm = np.append(arms, settings.control)[at]
     # An arm that the settings no longer have is none.
-    arm[(arm != settings.control) & (arm != settings.treated)] = settings.control
+    arm[~np.isin(arm, [settings.control, *settings.candidates])] = settings.control
     return arm, np.append(since, settings.as_of - LONG_AGO)[at]

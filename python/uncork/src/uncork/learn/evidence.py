@@ -111,7 +111,7 @@ def scope(settings: Settings) -> ReducePlan:
         # A lift is of a network's downloads, and its weight follows from their number.
         per_unit=False,
         control=settings.control,
-        arms=(settings.control, settings.treated),
+        arms=(settings.control, *settings.candidates),
         experiment=settings.experiment,
         by=tuple(f"learn_{name}" for name in KEY_COLUMNS),
         metrics=(),

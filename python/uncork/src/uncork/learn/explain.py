@@ -11,7 +11,7 @@ from uncork.experiment import words
 from uncork.experiment.rows import limit_words
 from uncork.learn import networks
 from uncork.learn.amounts import Amounts, amounts
-from uncork.learn.decisions import Decision
+from uncork.learn.decisions import Decision, Decisions
 from uncork.learn.entries import EVERYBODY
 from uncork.learn.lift import NORMAL
 from uncork.learn.regions import names_of
@@ -19,6 +19,7 @@ from uncork.learn.sample_ratio import Ratio
 from uncork.learn.settings import PRIMARY, Settings
 from uncork.learn.store import Store
 from uncork.learn.tablefile import date
+from uncork.learn.version import watched_name
 
 CHANGES = 5
 PERSONS = ("pinned", "frozen")
@@ -42,8 +43,10 @@ def explain(store: Store, address: str, system: str | None, country: str | None)
         own = {one.key: one for one in decisions if one.section == section}
         entry = next(own[name] for name in (*names, *wide, EVERYBODY) if name in own)
         found = amounts(store, number, entry, own)
-        about = _about(entry, own, guardrails.get(section, {}), settings, found, ratios.get(section))
-        lines += ["", *about, *_history(store, entry)]
+        watched, two = watched_name(section, entry.about), settings.of(entry.about)
+        about = _about(entry, own, guardrails.get(watched, {}), two, found, ratios.get(watched))
+        arms = _arms(store.figures_about(number, entry.key), section, settings)
+        lines += ["", *about, *arms, *_history(store, entry)]
     return "\n".join(lines) + "\n"
 
 
@@ -59,6 +62,8 @@ def _about(
     measure = PRIMARY[of_class]
     yield f"{one.section} objects: {one.arm}, by the entry {_named(one.key)}, since {_since(one, settings)}."
     yield f"  why      {one.reason}"
+    if one.about and one.arm != one.about:
+        yield f"  figures  of {one.about}"
     yield f"  evidence {_evidence(one, found, settings)}"
     if ratio is not None:
         yield f"  ratio    {'sample-ratio mismatch: ' if ratio.is_mismatch else ''}{ratio.away(settings)}"
@@ -89,6 +94,15 @@ def _about(
             )
     until = "by a guardrail alone until the sample ratio is as dealt; then " if _holds(one, ratio) else ""
     yield f"  changes  {until}{_would_change(one, settings)}"
+
+
+def _arms(figures: Decisions, section: str, settings: Settings) -> Iterator[str]:
+    """Each treated arm, if there are several."""
+    for one in figures:
+        if one.section == section:
+            safe = f"P(lift > −{100 * settings.tolerated:g} %) {one.p_safe:.3f}"
+            kept = f"; P({one.limit} kept) {one.p_kept:.3f}" if one.limit else ""
+            yield f"  arm      {one.about}: {_lift(one.lift, one.sd)}; {safe}{kept}"
 
 
 def _bounds(limit: str, low: float, high: float) -> str:
@@ -137,7 +151,7 @@ def _would_change(one: Decision, settings: Settings) -> str:
     """What the next versions need to decide otherwise."""
     if one.reason.startswith(PERSONS):
         return f"only if it is no longer {one.reason.split()[0]}"
-    if one.arm == settings.treated:
+    if one.arm != settings.control:
         return (
             f"off if P(lift > 0), or that a limit is kept, falls below {settings.doubt:g}, "
             "a guardrail breaks, its risk alone exceeds the budget of harm, or the table expires"

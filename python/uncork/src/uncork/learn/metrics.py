@@ -40,7 +40,7 @@ def text(
 
 def _of_version(store: Store, number: int, settings: Settings) -> list[str]:
     decisions = store.decisions(number).networks
-    of = {arm: decisions.arm == arm for arm in (settings.control, settings.treated)}
+    of = {arm: decisions.arm == arm for arm in (settings.control, *settings.candidates)}
     count: Series = [({"arm": arm}, int(rows.sum())) for arm, rows in of.items()]
     share: Series = [({"arm": arm}, float(decisions.share[rows].sum())) for arm, rows in of.items()]
     changed = float(decisions.share[decisions.since == settings.as_of].sum())

@@ -150,6 +150,8 @@ def _add_planning(one: argparse.ArgumentParser) -> None:
     _add_saved(what, "--experiment", metavar="NAME", help="name of the experiment")
     _add_saved(what, "--control", metavar="ARM", help="the arm that is known")
     _add_saved(what, "--treated", metavar="ARM", help="the arm that may be better")
+    several = "one of several arms that may be better, in place of --treated and its settings"
+    _add_saved(what, "--arm", metavar="NAME:SETTINGS", help=several)
     what.add_argument("--until", metavar="DAY", help="use records before this day [default: all]")
     rule = one.add_argument_group("decisions")
     _add_saved(rule, "--worth", metavar="SHARE", help="minimum expected lift worth a change")

@@ -30,6 +30,7 @@ from uncork.learn.store import Store
 from uncork.learn.tablefile import date
 from uncork.learn.total import Total, totals
 from uncork.learn.truth import Oracle
+from uncork.measure.errors import InputError
 
 MAX_SYSTEMS = 60
 MAX_CHANGES = 40
@@ -54,7 +55,7 @@ class Point:
 
     def gain(self) -> tuple[float, float, float]:
         """Expected lift of all traffic outside of the random share, and its widest 95 % interval."""
-        on = self.networks.where(self.networks.arm == self.settings.treated)
+        on = self.networks.where(self.networks.arm != self.settings.control)
         return _mean(on, float(self.networks.share.sum()))
 
 
@@ -93,13 +94,13 @@ def page(store: Store, oracle: Path | None = None) -> str:
 def _header(last: Point, measured: Gains, confirmed: Mapping[str, Total]) -> str:
     settings = last.settings
     gain, low, high = last.gain()
-    share = words.quantity(last.share(settings.treated), "share")
+    arms = [f"{arm} for {words.quantity(last.share(arm), 'share')}" for arm in settings.candidates]
     sentence = (
-        f"{settings.treated} for {share} of the bytes; expected lift over all traffic "
+        f"{words.listed(arms)} of the bytes; expected lift over all traffic "
         f"{words.change(1 + gain)} ({words.interval(1 + low, 1 + high)})."
     )
     return (
-        f'<header>\n<p class="kind">uncork learn</p>\n<h1>{escape(settings.treated)} or '
+        f'<header>\n<p class="kind">uncork learn</p>\n<h1>{escape(_named(settings))} or '
         f"{escape(settings.control)}, by network</h1>\n"
         f'<p class="question">Version {last.number}: records before {date(settings.as_of)}; its table '
         f"expires {date(settings.as_of + settings.ttl)}.</p>\n</header>\n"
@@ -148,6 +149,8 @@ def _measured(measured: Gains, settings: Settings) -> list[Figure]:
 def _regret(points: Sequence[Point], oracle: Path | None) -> list[Figure]:
     if oracle is None:
         return []
+    if points[-1].settings.others:
+        raise InputError("--oracle", "it knows one treated arm, and the table has several", "leave it out")
     versions = [(point.settings, point.decisions) for point in points]
     return regret.figures(versions, Oracle.load(oracle), _inks(points[-1].settings)[1])
 
@@ -165,7 +168,7 @@ def _course(name: str, section: str, course: Sequence[Gain], settings: Settings)
         "share bottlenecks, this is not the total gain."
     )
     line = svg.Line(
-        settings.treated,
+        _named(settings),
         _inks(settings)[1],
         [(float(n), point[0]) for n, point in enumerate(points)],
         [(float(n), point[1], point[2]) for n, point in enumerate(points)],
@@ -186,7 +189,7 @@ def _over_time(points: Sequence[Point]) -> list[Figure]:
     gains = [tuple(100 * value for value in point.gain()) for point in points]
     band = [(float(n), gain[1], gain[2]) for n, gain in enumerate(gains)]
     line = svg.Line(
-        settings.treated, inks[1], [(float(n), gain[0]) for n, gain in enumerate(gains)], band, dots=True
+        _named(settings), inks[1], [(float(n), gain[0]) for n, gain in enumerate(gains)], band, dots=True
     )
     axis = svg.around("lift over all traffic", [v for g in gains for v in g], zero=True, shown=percent)
     caption = (
@@ -203,7 +206,7 @@ def _over_time(points: Sequence[Point]) -> list[Figure]:
             svg.Line(
                 arm, ink, [(float(n), 100 * point.share(arm)) for n, point in enumerate(points)], dots=True
             )
-            for arm, ink in zip((settings.control, settings.treated), inks, strict=True)
+            for arm, ink in zip((settings.control, *settings.candidates), _all_inks(settings), strict=True)
         ],
     )
     return [
@@ -215,6 +218,18 @@ def _over_time(points: Sequence[Point]) -> list[Figure]:
 def _inks(settings: Settings) -> tuple[str, str]:
     tcp = [settings.arms.get(arm, {}).get("tcp", arm) for arm in (settings.control, settings.treated)]
     return palette.inks((tcp[0], tcp[1]))
+
+
+def _all_inks(settings: Settings) -> tuple[str, ...]:
+    """Of control and each treated arm: by what they are, of several by their place."""
+    if not settings.others:
+        return _inks(settings)
+    return tuple(f"s{n % len(palette.COLOURS)} d0" for n in range(1 + len(settings.candidates)))
+
+
+def _named(settings: Settings) -> str:
+    """The treated arms."""
+    return ", ".join(settings.candidates)
 
 
 def _systems(last: Point) -> Figure:
@@ -231,7 +246,7 @@ def _systems(last: Point) -> Figure:
         own = large.where(system == at)
         lift, low, high = _mean(own, float(traffic[at]))
         tone = "better" if low > 0 else "worse" if high < 0 else "open"
-        on = float(own.share[own.arm == last.settings.treated].sum() / traffic[at])
+        on = float(own.share[own.arm != last.settings.control].sum() / traffic[at])
         dots.append((str(names[at]), 100 * float(traffic[at]), 100 * lift, 100 * low, 100 * high, tone, on))
     shares = [dot[1] for dot in dots] or [100.0]
     x = svg.Axis("share of the bytes", min(shares) * 0.8, max(shares) * 1.25, log=True, shown=_share)
@@ -239,7 +254,7 @@ def _systems(last: Point) -> Figure:
     caption = (
         f"ASes with most traffic, at most {MAX_SYSTEMS}: lift by their networks' posteriors, by "
         "bytes, with the widest 95 % interval, against their share of all bytes. A large dot: most of the "
-        f"AS's bytes have {last.settings.treated} by the table."
+        f"AS's bytes have {_named(last.settings)} by the table."
     )
     chart = svg.Scatter("ASes by lift and traffic", caption, x, y, dots)
     return Figure("systems", "Who gains", caption, chart.render)
@@ -260,7 +275,7 @@ def _by_bound(last: Point) -> list[Figure]:
         f"{100 * last.settings.tolerated:.3g} % worse, with a probability of "
         f"{100 * last.settings.sure:.3g} %."
     )
-    line = svg.Line(last.settings.treated, _inks(last.settings)[1], points, dots=True)
+    line = svg.Line(_named(last.settings), _inks(last.settings)[1], points, dots=True)
     chart = svg.Chart("Gain by budget of harm", caption, x, y, [line], legend=False)
     return [Figure("budget", "What the budget of harm costs", caption, chart.render)]
 

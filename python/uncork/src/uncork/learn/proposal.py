@@ -13,9 +13,11 @@ import pyarrow as pa
 from uncork.experiment import measures
 from uncork.experiment.commands.common import Progress, instant, read_records, share
 from uncork.experiment.commands.design import connection_settings
-from uncork.experiment.policyfile import KEY, UNITS
-from uncork.learn import evidence, prior, resultfile, twin
+from uncork.experiment.policyfile import BARE, KEY, UNITS
+from uncork.learn import evidence, prior, resultfile, twin, version
+from uncork.learn.defaults import GUARDRAILS, OF_WINDOWS
 from uncork.learn.entries import REGION, level_of
+from uncork.learn.monotone import WINDOW
 from uncork.learn.regions import Regions, load_regions
 from uncork.learn.saved_options import save
 from uncork.learn.settings import Settings
@@ -56,8 +58,12 @@ def propose(
     progress.done()
     number, changes = store.plan(settings, counts, now, show=show)
     save(options, store.root)
-    for one in dict.fromkeys(store.mismatches(number).values()):
-        console.note(f"warning: {one.warning(store.settings(number))}")
+    found = store.settings(number)
+    warnings = (
+        one.warning(found.of(version.arm_of(name, found))) for name, one in store.mismatches(number).items()
+    )
+    for warning in dict.fromkeys(warnings):
+        console.note(f"warning: {warning}")
     return number, changes
 
 
@@ -121,20 +127,22 @@ def settings_of(options: argparse.Namespace, as_of: int, key: str, today: int | 
         raise InputError("--listener", "--place listener has rules for each of them", "leave one out")
     if options.places < 1:
         raise InputError("--places", f"`{options.places}` is not a number of places", "write 1 or more")
-    for limit in options.guardrail:
+    arms = _arms(options)
+    guardrails = _guardrails(options, arms)
+    for limit in guardrails:
         measures.parse_limit(limit)
     sites = () if options.site == ["none"] else tuple(options.site)
-    arms = {
-        options.control: connection_settings(options.control_settings, "--control-settings"),
-        options.treated: connection_settings(options.treated_settings, "--treated-settings"),
-    }
     confirm = share(options.confirm, "--confirm")
+    if len(arms) > 2:
+        _check_several(options, confirm)
+    treated, *others = (arm for arm in arms if arm != options.control)
     if options.networks and confirm < 1:
         raise InputError("--networks", "a switchback confirms ASes, not regions", "leave out --confirm")
     return Settings(
         experiment=options.experiment,
         control=options.control,
-        treated=options.treated,
+        treated=treated,
+        others=tuple(others),
         arms=arms,
         as_of=as_of,
         key=key,
@@ -143,7 +151,7 @@ def settings_of(options: argparse.Namespace, as_of: int, key: str, today: int | 
         unit=options.unit,
         listener=options.listener,
         sites=sites,
-        guardrails=tuple(options.guardrail),
+        guardrails=guardrails,
         worth=share(options.worth, "--worth"),
         tolerated=share(options.tolerate, "--tolerate"),
         sure=share(options.sure, "--sure"),
@@ -162,6 +170,43 @@ def settings_of(options: argparse.Namespace, as_of: int, key: str, today: int | 
         # Without a switchback nothing depends on the day: the same records give the same version on any day.
         today=today if confirm < 1 else None,
     )
+
+
+def _arms(options: argparse.Namespace) -> dict[str, dict[str, str]]:
+    """Settings by arm, control first: of all `--arm`, or of `--treated`."""
+    control = {options.control: connection_settings(options.control_settings, "--control-settings")}
+    if not options.arm:
+        return control | {
+            options.treated: connection_settings(options.treated_settings, "--treated-settings")
+        }
+    arms = control
+    for text in options.arm:
+        name, colon, settings = text.partition(":")
+        if not colon or not BARE.match(name):
+            raise InputError(f"--arm {text}", "no arm", "write --arm w32:tcp=cubic,initial_window=32p")
+        if name in arms:
+            raise InputError(f"--arm {text}", f"there are two arms {name}", "give each another name")
+        arms[name] = connection_settings(settings, f"--arm {name}:")
+    return arms
+
+
+def _guardrails(options: argparse.Namespace, arms: Mapping[str, Mapping[str, str]]) -> tuple[str, ...]:
+    """Those given. By default windows have more, as they overflow the buffer at the start."""
+    given = tuple(options.guardrail)
+    has_windows = bool(options.arm) and any(WINDOW in of for of in arms.values())
+    return (*given, *OF_WINDOWS) if has_windows and given == GUARDRAILS else given
+
+
+def _check_several(options: argparse.Namespace, confirm: float) -> None:
+    """What is of two arms only."""
+    if confirm < 1:
+        raise InputError(
+            "--confirm", "a switchback confirms one treated arm", "leave out --confirm, or all but one --arm"
+        )
+    if options.prior:
+        raise InputError(
+            "--prior", "a twin expects the lift of one treated arm", "leave out --prior, or all but one --arm"
+        )
 
 
 def _regions(file: Path) -> Regions:
@@ -189,4 +234,6 @@ def _rules(name: str) -> str:
 
 def _controllers(options: argparse.Namespace, arms: Mapping[str, Mapping[str, str]]) -> list[tuple[str, str]]:
     """Control and treated of each transport, as a twin names them."""
+    if options.arm:
+        options = argparse.Namespace(control=options.control, treated=options.arm[0].partition(":")[0])
     return list(dict.fromkeys(twin.controllers(arms, options.control, options.treated).values()))

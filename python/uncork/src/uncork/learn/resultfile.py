@@ -64,7 +64,7 @@ def asked(settings: Settings, on_trial: Sequence[str]) -> str:
         "days": str(settings.window),
         "experiment": settings.experiment,
         "control": settings.control,
-        "treated": settings.treated,
+        "treated": " ".join(settings.candidates),
         "place": settings.place or "none",
         "guardrails": " ".join(dict.fromkeys(limits)) or "none",
         "on trial": " ".join(on_trial) or "none",

@@ -167,6 +167,9 @@ def _by_section(evidence: pa.Table, settings: Settings) -> dict[str, _Units]:
     """Versions of before have no units, and records without a propensity do not say what was dealt."""
     rows = of_metric(evidence, UNITS)
     rows = rows.filter(pc.and_(pc.greater(rows["propensity"], 0), pc.is_valid(rows["class"])))
+    rows = rows.filter(
+        pc.is_in(rows["arm"].cast(pa.string()), pa.array([settings.control, settings.treated]))
+    )
     columns = {name: np.asarray(rows[name]) for name in ("day", "bucket", "n", "propensity")}
     arm = np.asarray(pc.equal(rows["arm"].cast(pa.string()), settings.treated), dtype=np.int64)
     system = pc.binary_join_element_wise("AS", rows["asn"].cast(pa.string()), "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from uncork.experiment import measures
@@ -110,11 +110,22 @@ class Settings:
     """Whether a switchback begins with a whole day, counts no day on which both arms were active for long,
     and makes up for a look that was missed. Before, it did not.
     """
+    others: tuple[str, ...] = ()
+    """More treated arms, where an entry may have one of several."""
     tried_stay: bool = True
     """Whether a network that a switchback tries counts as on, also on days without, when it is asked what it
     wants, and one that is frozen keeps its arm. Before, the former left the trial on each day on which it
     would not have been switched on again, and the latter was switched off.
     """
+
+    @property
+    def candidates(self) -> tuple[str, ...]:
+        """All treated arms."""
+        return (self.treated, *self.others)
+
+    def of(self, candidate: str) -> Settings:
+        """The settings of two arms: control and one of the treated arms."""
+        return replace(self, treated=candidate, others=()) if self.others else self
 
     @property
     def day(self) -> int:
@@ -138,8 +149,11 @@ class Settings:
         return self.prior if of_class == LARGE else {}
 
     def document(self) -> dict[str, object]:
-        """For JSON."""
-        return asdict(self)
+        """For JSON. Two arms are written as before there could be more."""
+        found = asdict(self)
+        if not self.others:
+            del found["others"]
+        return found
 
     @staticmethod
     def from_document(document: Mapping[str, object]) -> Settings:
@@ -156,8 +170,8 @@ class Settings:
             "likely": False,
         }
         values: dict[str, Any] = {**missing, **document}
-        for name in ("sites", "guardrails", "recent"):
-            values[name] = tuple(values[name])
+        for name in ("sites", "guardrails", "recent", "others"):
+            values[name] = tuple(values.get(name, ()))
         values["prior"] = {name: (lift, sd) for name, (lift, sd) in values.get("prior", {}).items()}
         return Settings(**values)
 

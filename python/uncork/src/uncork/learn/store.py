@@ -99,6 +99,13 @@ class Store:
         with self._understood(number, version_.DECISIONS) as path:
             return Decisions.from_table(pq.read_table(path, filters=wanted))
 
+    def figures_about(self, number: int, key: str) -> Decisions:
+        """Of several treated arms the figures of each about an entry; otherwise none."""
+        if not (self.path(number) / version_.ARMS).exists():
+            return Decisions.concat([])
+        with self._understood(number, version_.ARMS) as path:
+            return Decisions.from_table(pq.read_table(path, filters=pc.field("key") == key))
+
     def trials(self, number: int) -> Trials:
         with self._understood(number, version_.TRIALS) as path:
             return confirm.load_trials(read_json(path))  # type: ignore[arg-type]
@@ -484,6 +491,7 @@ class Store:
         if not _is_of_this_library(evidence):
             # Its decisions are the same values in other bytes.
             del found[version_.DECISIONS]
+            found.pop(version_.ARMS, None)
         # Rounds of before there was a file do not have its digest.
         digests = _digests(document)
         wrong += [name for name in digests.keys() & found.keys() if _sha256(found[name]) != digests[name]]

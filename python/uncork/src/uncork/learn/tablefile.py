@@ -75,13 +75,16 @@ def _is_needed(key: Texts, arm: Texts, parent: Texts, settings: Settings) -> Boo
 
 def policy(version: int, sections: Sequence[tuple[str, str, str]], settings: Settings) -> str:
     """The policy: own rules, sites, holdback, random share, table. `sections`: (name, place, class)."""
-    control, treated = (Arm(name, settings.arms[name]) for name in (settings.control, settings.treated))
+    control, treated, *others = (
+        Arm(name, settings.arms[name]) for name in (settings.control, *settings.candidates)
+    )
     conditions = {"listener": settings.listener} if settings.listener else {}
     where = [f"{key} = {json.dumps(value)}" for key, value in conditions.items()]
     plan = PolicyPlan(
         name=settings.experiment,
         control=control,
         treated=treated,
+        others=tuple(others),
         key=settings.key,
         unit=settings.unit,
         share=settings.random or 1.0,
@@ -113,7 +116,7 @@ def policy(version: int, sections: Sequence[tuple[str, str, str]], settings: Set
         f'file = "{table_name(version)}"',
         "",
     ]
-    for arm in (control, treated):
+    for arm in (control, treated, *others):
         lines += [f"[table.arm.{bare(arm.name)}]", *_settings(arm), ""]
     if settings.rules:
         lines += [settings.rules.strip(), ""]

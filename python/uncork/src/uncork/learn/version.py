@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 import pyarrow as pa
 
-from uncork.learn import confirm, guardrails, harm, sample_ratio, tablefile
+from uncork.learn import confirm, guardrails, harm, monotone, sample_ratio, tablefile
 from uncork.learn.budget import choices
 from uncork.learn.calibration import calibrated
 from uncork.learn.changes import summary
@@ -19,10 +19,13 @@ from uncork.learn.digits import rounded
 from uncork.learn.entries import PreviousArms, View
 from uncork.learn.evidence import Section, blocks, places, sections
 from uncork.learn.guardrails import WatchedByName
+from uncork.learn.sample_ratio import Ratio
 from uncork.learn.settings import Overrides, Settings
 from uncork.measure.errors import InputError
 
 DECISIONS, GUARDRAILS, TRIALS = "decisions.parquet", "guardrails.json", "trials.json"
+ARMS = "arms.parquet"
+"""Of several treated arms the figures of each, as `DECISIONS` has those of one."""
 POLICY, CHANGES, BUDGET = "policy.toml", "changes.txt", "budget.json"
 
 
@@ -45,20 +48,19 @@ class Inputs:
 def files(inputs: Inputs) -> dict[str, bytes]:
     """The version's files by name. The same inputs give the same bytes."""
     settings = inputs.settings
-    each = map(partial(_view, settings), sections(inputs.evidence, settings))
-    views = [view for view in each if view is not None]
+    views = _views(inputs.evidence, settings)
     if not views:
         raise InputError(
             "records",
             f"the experiment {settings.experiment!r} has no records with a client network in the window",
             "check --experiment and --until",
         )
-    ratios = sample_ratio.ratios(inputs.evidence, settings, [view.section.name for view in views])
-    views = [replace(view, ratio=ratios.get(view.section.name)) for view in views]
+    ratios = _ratios(inputs.evidence, settings, views)
+    views = [replace(view, ratio=ratios.get((view.arm, view.section.name))) for view in views]
     before = inputs.before()
     days = 1 if inputs.before_as_of is None else max(settings.as_of - inputs.before_as_of, 0)
     allowance = min(settings.changed * days, 1.0)
-    decisions, trials = decide_with_trials(
+    decided = decide_with_trials(
         views,
         settings,
         inputs.overrides,
@@ -67,14 +69,20 @@ def files(inputs: Inputs) -> dict[str, bytes]:
         inputs.before_trials,
         blocks(inputs.evidence, settings),
     )
-    names = [(view.section.name, view.section.place, view.section.of_class) for view in views]
-    watched = _watched({view.section.name: view for view in views})
+    decisions, trials = decided.decisions, decided.trials
+    names = list(
+        dict.fromkeys((view.section.name, view.section.place, view.section.of_class) for view in views)
+    )
+    watched = _watched(views)
     # With a million networks, memory is short.
     del views
     _release()
     table = tablefile.table(inputs.version, decisions, settings)
     _, others = places(inputs.evidence, settings)
-    changes = summary(inputs.version, decisions, before, settings, trials, ratios, others)
+    mismatches = [
+        one.warning(settings.of(arm)) for (arm, _), one in sorted(ratios.items()) if one.is_mismatch
+    ]
+    changes = summary(inputs.version, decisions, before, settings, trials, mismatches, others)
     del before
     _release()
     texts = {
@@ -85,7 +93,8 @@ def files(inputs: Inputs) -> dict[str, bytes]:
         CHANGES: changes,
         BUDGET: _by_bound(decisions, settings),
     }
-    return {DECISIONS: decisions.to_bytes()} | {name: text.encode() for name, text in texts.items()}
+    found = {DECISIONS: decisions.to_bytes()} | {name: text.encode() for name, text in texts.items()}
+    return found | ({ARMS: decided.figures.to_bytes()} if settings.others else {})
 
 
 def _by_bound(decisions: Decisions, settings: Settings) -> str:
@@ -101,6 +110,42 @@ def _by_bound(decisions: Decisions, settings: Settings) -> str:
 def _release() -> None:
     """Gives the system back what Arrow keeps of freed memory, which numpy's arrays do not get."""
     pa.default_memory_pool().release_unused()
+
+
+def _views(evidence: pa.Table, settings: Settings) -> list[View]:
+    """Each section with each treated arm, next to control: two arms at a time."""
+    found: list[View] = []
+    for arm in settings.candidates:
+        of = settings.of(arm)
+        each = map(partial(_view, of), sections(evidence, of))
+        name = arm if settings.others else ""
+        found += [replace(view, arm=name) for view in each if view is not None]
+    if not settings.others:
+        return found
+    for section in dict.fromkeys(view.section.name for view in found):
+        own = {view.arm: view.guardrails for view in found if view.section.name == section}
+        joined = monotone.with_smaller(own, settings)
+        found = [
+            replace(view, guardrails=joined[view.arm]) if view.section.name == section else view
+            for view in found
+        ]
+    return found
+
+
+def _ratios(evidence: pa.Table, settings: Settings, views: Sequence[View]) -> dict[tuple[str, str], Ratio]:
+    """By treated arm and section."""
+    found: dict[tuple[str, str], Ratio] = {}
+    for arm in dict.fromkeys(view.arm for view in views):
+        names = [view.section.name for view in views if view.arm == arm]
+        own = sample_ratio.ratios(evidence, settings.of(arm or settings.treated), names)
+        found |= {(arm, name): one for name, one in own.items()}
+    return found
+
+
+def arm_of(watched: str, settings: Settings) -> str:
+    """The treated arm of what `watched_name` made."""
+    arm = watched.rpartition(" ")[2]
+    return arm if settings.others and arm in settings.candidates else settings.treated
 
 
 def _view(settings: Settings, section: Section) -> View | None:
@@ -120,24 +165,31 @@ def is_same(name: str, one: bytes, other: bytes) -> bool:
     """Whether two files say the same. Of decisions each value counts, because another version of the library
     that writes them may put the same values into other bytes.
     """
-    if one == other or name != DECISIONS:
+    if one == other or name not in (DECISIONS, ARMS):
         return one == other
     # Written again by one library: tables with NaN do not equal themselves.
     return Decisions.from_bytes(one).to_bytes() == Decisions.from_bytes(other).to_bytes()
 
 
-def _watched(views: Mapping[str, View]) -> str:
-    """By section: those of entries, those of wide entries without networks that break them alone, and the
-    ratio of the arms' units, which evidence of before does not have.
+def _watched(views: Sequence[View]) -> str:
+    """By section, and by treated arm if there are several: guardrails of entries, those of wide entries
+    without networks that break them alone, and the ratio of the arms' units, which evidence of before does
+    not have.
     """
     document = {}
-    for section, of in sorted(views.items()):
-        document[section] = {
+    by_name = {watched_name(view.section.name, view.arm): view for view in views}
+    for name, of in sorted(by_name.items()):
+        document[name] = {
             "entries": _plain(of.guardrails.entries),
             "others": _plain(of.guardrails.others),
             **({sample_ratio.KEY: sample_ratio.document(of.ratio)} if of.ratio else {}),
         }
     return json.dumps(document, ensure_ascii=False, indent=1) + "\n"
+
+
+def watched_name(section: str, arm: str) -> str:
+    """What a section's guardrails are called. No name of a section has a space."""
+    return f"{section} {arm}" if arm else section
 
 
 def _plain(found: WatchedByName) -> dict[str, list[dict[str, object]]]:
