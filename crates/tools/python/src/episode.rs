@@ -8,7 +8,7 @@ use uncork_cc::Either;
 use uncork_sim::{RunSpec, Simulation};
 use uncork_units::{Rate, TimeDelta};
 
-use crate::link::{named, over};
+use crate::link::over;
 use crate::steered::{FlowSpec, Report, SteeredSpec};
 
 type Running<'a> = Simulation<'a, FlowSpec>;
@@ -21,26 +21,45 @@ self_cell!(
     }
 );
 
-/// What a step reports: time, acknowledged bytes, lost bytes, timeouts, mean RTT of the step, minimum RTT, bytes in flight,
-/// bytes in the queue, whether the run goes on.
-type Step = (f64, u64, u64, u32, Option<f64>, Option<f64>, u64, u64, bool);
+/// Window in bytes and rate in bit/s of the agent, and for how long.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Decision {
+    pub(crate) window: u64,
+    pub(crate) rate: u64,
+    pub(crate) seconds: f64,
+}
+
+/// What happened in a step.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Step {
+    /// Since the start of the run, in seconds.
+    pub(crate) time: f64,
+    pub(crate) acked_bytes: u64,
+    pub(crate) lost_bytes: u64,
+    pub(crate) timeouts: u32,
+    /// Mean of the step and minimum of the connection, in seconds.
+    pub(crate) rtt: Option<f64>,
+    pub(crate) min_rtt: Option<f64>,
+    pub(crate) in_flight: u64,
+    pub(crate) queue_bytes: u64,
+    pub(crate) goes_on: bool,
+}
 
 /// A run in steps.
-#[pyclass(module = "uncork._native")]
 pub(crate) struct Episode {
     run: Run,
 }
 
-#[pymethods]
 impl Episode {
     /// A run with `rivals`, at the moment when the agent's connection is established.
-    #[new]
-    #[expect(clippy::needless_pass_by_value, reason = "made of what Python gives")]
-    fn new(py: Python<'_>, options: Vec<(String, String)>, rivals: Vec<String>) -> PyResult<Self> {
-        let rivals = rivals.iter().map(|name| named(py, &format!("rivals={name}"), name));
-        let agent = Ok(Either::A(SteeredSpec { waits: false }));
-        let flows: Vec<FlowSpec> = iter::once(agent).chain(rivals).collect::<PyResult<_>>()?;
-        let mut run = over(py, &options, &flows)?;
+    pub(crate) fn begin(
+        py: Python<'_>,
+        options: &[(String, String)],
+        rivals: &[FlowSpec],
+    ) -> PyResult<Self> {
+        let agent = Either::A(SteeredSpec { waits: false });
+        let flows: Vec<FlowSpec> = iter::once(agent).chain(rivals.iter().copied()).collect();
+        let mut run = over(py, options, &flows)?;
         run.sample_every = None;
         let mut run = Run::new(run, |run| Simulation::new(run));
         run.with_dependent_mut(|_, run| while run.controller(0).is_none() && run.step() {});
@@ -48,28 +67,27 @@ impl Episode {
     }
 
     /// The smoothed RTT, or that of the path, in seconds.
-    fn rtt(&self) -> f64 {
+    pub(crate) fn rtt(&self) -> f64 {
         let view = self.run.with_dependent(|_, run| run.view(0));
         let path = self.run.borrow_owner().paths.first().map(|path| path.rtt);
         view.map(|view| view.smoothed_rtt).or(path).unwrap_or_default().as_secs_f64()
     }
 
     /// The rate of the link in bit/s, headers included.
-    fn link_rate(&self) -> f64 {
+    pub(crate) fn link_rate(&self) -> f64 {
         let path = self.run.borrow_owner().paths.first();
         path.map_or(0.0, |path| path.link.nominal_rate().bits_per_sec() as f64)
     }
 
-    /// Sends with this window in bytes and at this rate in bit/s for `seconds`.
-    fn step(&mut self, window: u64, rate: f64, seconds: f64) -> Step {
-        let rate = Rate::from_bits_per_sec(rate as u64);
-        let span = TimeDelta::from_nanos((seconds * 1e9) as u64);
+    pub(crate) fn step(&mut self, decision: Decision) -> Step {
+        let rate = Rate::from_bits_per_sec(decision.rate);
+        let span = TimeDelta::from_nanos((decision.seconds * 1e9) as u64);
         self.run.with_dependent_mut(|spec, run| {
             let mut report = Report::default();
             let until = run.now() + span;
             run.change_controller(0, |controller| {
                 if let Either::A(steered) = controller {
-                    steered.decide(window, Some(rate).filter(|rate| !rate.is_zero()));
+                    steered.decide(decision.window, Some(rate).filter(|rate| !rate.is_zero()));
                 }
             });
             while run.step_until(until) {}
@@ -78,14 +96,18 @@ impl Episode {
                     report = steered.take_report();
                 }
             });
-            let queue = run.view(0).map_or(0, |view| view.queue_bytes);
-            let goes_on = run.now() < spec.end;
             let (sum, count) = report.rtts;
-            let mean = (count > 0).then(|| sum.divided_by(u64::from(count)).as_secs_f64());
-            let min = report.rtt.map(|rtt| rtt.min.as_secs_f64());
-            let Report { acked_bytes, lost_bytes, timeouts, in_flight, .. } = report;
-            let time = run.now().as_secs_f64();
-            (time, acked_bytes, lost_bytes, timeouts, mean, min, in_flight, queue, goes_on)
+            Step {
+                time: run.now().as_secs_f64(),
+                acked_bytes: report.acked_bytes,
+                lost_bytes: report.lost_bytes,
+                timeouts: report.timeouts,
+                rtt: (count > 0).then(|| sum.divided_by(u64::from(count)).as_secs_f64()),
+                min_rtt: report.rtt.map(|rtt| rtt.min.as_secs_f64()),
+                in_flight: report.in_flight,
+                queue_bytes: run.view(0).map_or(0, |view| view.queue_bytes),
+                goes_on: run.now() < spec.end,
+            }
         })
     }
 }

@@ -4,9 +4,11 @@
 //! and tables.
 #![forbid(unsafe_code)]
 
+mod agent;
 mod cells;
 mod comparison;
 mod episode;
+mod episodes;
 mod error;
 mod lab_run;
 mod link;
@@ -22,7 +24,7 @@ mod uncork_native {
     #[pymodule_export]
     use super::comparison::compare;
     #[pymodule_export]
-    use super::episode::Episode;
+    use super::episodes::Episodes;
     #[pymodule_export]
     use super::lab_run::LabRun;
     #[pymodule_export]
