@@ -91,7 +91,7 @@ DRAWN: dict[str, Any] = {
 """Episodes of different lengths."""
 
 
-def told(of: Any, steps: int = 60) -> list[Any]:
+def returned(of: Any, steps: int = 60) -> list[Any]:
     """All that an environment returns, with arrays as bytes."""
 
     def plain(value: Any) -> Any:
@@ -110,9 +110,9 @@ def told(of: Any, steps: int = 60) -> list[Any]:
 def test_vector__equal_seeds__has_the_bytes_of_single_environments() -> None:
     from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-    single = told(SyncVectorEnv([lambda: env(**DRAWN)] * 5, autoreset_mode=AutoresetMode.NEXT_STEP))
-    assert told(vector(5, jobs=1, **DRAWN)) == single
-    assert told(vector(5, jobs=3, **DRAWN)) == single
+    single = returned(SyncVectorEnv([lambda: env(**DRAWN)] * 5, autoreset_mode=AutoresetMode.NEXT_STEP))
+    assert returned(vector(5, jobs=1, **DRAWN)) == single
+    assert returned(vector(5, jobs=3, **DRAWN)) == single
     # Some episodes ended within these steps, and others began.
     assert any(any(truncated[2]) for truncated in single[5::5])
 

@@ -187,7 +187,7 @@ class CongestionVectorEnv(gymnasium.vector.VectorEnv[Observation, Observation, A
 
 
 def _infos(rows: NDArray[np.float64], stepped: Flags) -> Info:
-    """Columns of all environments, with a mask of those that have a value, as Gymnasium has them."""
+    """Columns of all environments, with a mask for the environments that took a step, as in Gymnasium."""
     infos: Info = {}
     if stepped.any():
         for name, column in zip(NAMED, rows.T[2:], strict=True):
