@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks the documentation, and builds it into target/site/html, with the playground. Needs mdBook: two minutes of CPU, once.
+# Checks the documentation, and builds it into target/site/html, with the playground. Needs npm, and mdBook: two minutes of CPU, once.
 #
 #   cargo install --locked --debug --no-default-features --features search mdbook
 #   site/build.sh                                        # then open target/site/html/index.html
