@@ -19,7 +19,7 @@ macro_rules! builtin {
 }
 
 /// Names and files, sorted by name.
-const ALL: [Builtin; 31] = [
+const ALL: [Builtin; 32] = [
     builtin!("bbr-cubic-share"),
     builtin!("bbr-loss-cliff"),
     builtin!("bbr-queue"),
@@ -51,6 +51,7 @@ const ALL: [Builtin; 31] = [
     builtin!("rfc9743-wireless"),
     builtin!("spotify-incident"),
     builtin!("spotify-streaming"),
+    builtin!("starts"),
 ];
 
 /// Built-in scenarios have no files next to them.

@@ -4,8 +4,8 @@
     crates/tools/cli/bench/start_windows.py target/release/uncork            # prints the tables
     crates/tools/cli/bench/start_windows.py target/release/uncork --write    # also writes them
 
-Two runs of `uncork lab run` in virtual time: objects over the presets, and a download over a satellite with and without
-what an earlier connection measured.
+Three runs of `uncork lab run` in virtual time: objects over the presets, a download over a satellite with and without
+what an earlier connection measured, and the built-in scenario `starts`.
 """
 
 import csv
@@ -54,6 +54,11 @@ transfer = "100MB"
 """
 RESUME = 'resume = {{ window = "{window}", rtt = "600ms" }}'
 BDP = "18750kB"
+STARTS = Path(__file__).parents[3] / "lab" / "lab" / "scenarios" / "starts.toml"
+"""The built-in scenario: the axes that the table has."""
+LINES, TRACE = "path.trace_scale,path.buffer", "path.trace"
+CC, WINDOW = "flow.objects.cc", "flow.objects.initial_window"
+NAMES = {"cubic": "HyStart++", "cubic:start=search": "SEARCH", "cubic:start=rapid": "Rapid Start"}
 
 
 def run(uncork: Path, text: str) -> list[dict[str, str]]:
@@ -105,5 +110,25 @@ def resume_table(uncork: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
+def starts_table(uncork: Path) -> str:
+    """What objects get, and what the call next to them loses."""
+    values: dict[tuple[str, ...], float] = {}
+    for row in run(uncork, STARTS.read_text(encoding="utf-8")):
+        key = (row[LINES], row[TRACE], row[CC], row[WINDOW], row["class"], row["metric"])
+        values[key] = float(row["value"] or "nan")
+    lines = [
+        "| lines | trace | start | 10: p50, s | 20 | 40 | 64 | 10: resent, % | 20 | 40 | 64 | 10: lost, % | 20 | 40 | 64 |",
+        "|---|---|---|" + "--:|" * 12,
+    ]
+    for where in dict.fromkeys(key[:3] for key in values):
+        times = [values[*where, window, "objects", "completion_p50"] for window in WINDOWS]
+        row = [where[0], where[1], NAMES[where[2]], f"{times[0]:.3f}", *(change(one, times[0]) for one in times[1:])]
+        row += [f"{values[*where, window, 'objects', 'retransmitted_mean']:.1f}" for window in WINDOWS]
+        row += [f"{values[*where, window, 'call', 'dropped_mean']:.2f}" for window in WINDOWS]
+        lines.append("| " + " | ".join(row) + " |")
+    return "\n".join(lines) + "\n"
+
+
 if __name__ == "__main__":
-    evidence_tables.main(__doc__, "start-windows.md", {"windows": windows_table, "resume": resume_table})
+    tables = {"windows": windows_table, "resume": resume_table, "starts": starts_table}
+    evidence_tables.main(__doc__, "start-windows.md", tables)
