@@ -110,10 +110,11 @@ def test_what_a_window_breaks_larger_ones_break_too() -> None:
         "w40": Guardrails({"N": (broken, other)}, {}),
         "w64": Guardrails({"N": ()}, {}),
     }
-    found = monotone.with_smaller(of, windows(w20="20p", w40="40p", w64="64p"))
-    assert found["w20"].of("N") == ()
-    assert found["w40"].of("N") == (broken, other)
-    assert found["w64"].of("N") == (replace(broken, limit="at most +2.00 pp with w40"),)
+    each = [replace(view({}), arm=arm, guardrails=guardrails) for arm, guardrails in of.items()]
+    w20, w40, w64 = monotone.with_smaller(each, windows(w20="20p", w40="40p", w64="64p"))
+    assert w20.guardrails.of("N") == ()
+    assert w40.guardrails.of("N") == (broken, other)
+    assert w64.guardrails.of("N") == (replace(broken, limit="at most +2.00 pp with w40"),)
 
 
 def decided(
@@ -147,7 +148,7 @@ def test_the_rules_of_two_arms_decide_for_each(
         assert found.lift == pytest.approx(lifts[0] if expected == "w20" else lifts[1], abs=0.01)
 
 
-def test_a_move_that_waits_has_the_figures_of_the_arm_in_force() -> None:
+def test_a_move_that_waits_has_the_figures_of_the_arm_that_stays() -> None:
     waits = decided((0.1, 0.3), "w20", changed=0.0)
     assert (waits.arm, waits.reason, waits.about) == ("w20", "deferred: daily change budget used", "w20")
     assert waits.lift == pytest.approx(0.1, abs=0.01)

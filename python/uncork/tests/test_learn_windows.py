@@ -1,5 +1,6 @@
 """Initial windows as arms: more treated arms than one, from records to what a server does."""
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,11 @@ from uncork.learn.cli import main as learn
 from uncork.learn.settings import Settings
 from uncork.learn.store import Store
 from windows import DSL, FAST, OPTIONS, SAME, SLOW, WINDOWS, System, table
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
+
+from learn_windows import held, play
+from window_worlds import World, accesses
 
 BUDGET = ["--changed", "100%", "--harmed", "5%", "--random", "1%", "--holdback", "1%"]
 
@@ -119,6 +125,16 @@ def test_bad_arms_are_named(
     assert not (tmp_path / "x").exists()
 
 
+def test_records_without_the_control_arm_are_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = table(days=1, daily=40)
+    pq.write_table(found.filter(np.array(found["arm"]) == "w20"), tmp_path / "r.parquet")
+    words = ["plan", str(tmp_path / "r.parquet"), "-o", str(tmp_path / "x"), "--key", KEY, *OPTIONS]
+    assert learn(words) == 2
+    assert "'explore' has no records with a client network" in capsys.readouterr().err
+
+
 def test_two_arms_are_written_as_before_there_could_be_more() -> None:
     two = Settings("explore", "control", "bbr", {}, 20_000, KEY)
     assert "others" not in two.document()
@@ -152,3 +168,14 @@ def concat(one: pa.Table, own: str, others: pa.Table) -> pa.Table:
     """The network of the first table, the others of the second one."""
     is_own = [np.array(each["service_client"]) == own for each in (one, others)]
     return pa.concat_tables([one.filter(is_own[0]), others.filter(~is_own[1])])
+
+
+def test_drawn_worlds_have_what_was_measured_and_learn_harms_no_network_in_a_small_one() -> None:
+    """A part of bench/learn_windows.py; the whole is docs/evidence/learn-windows.md."""
+    kinds = accesses()
+    assert len(kinds) == 11
+    assert all((np.diff(one.resent) >= 0).all() and one.lift[0] == 0 for one in kinds)
+    drawn, day, decisions = next(play(World("small", 40, 8), 20_000, 11))
+    found = held(("small", 20_000, 11), drawn, day, decisions)
+    assert found.gain > 0
+    assert found.worse == 0

@@ -19,6 +19,7 @@ from itertools import pairwise
 import numpy as np
 
 from uncork.learn.decisions import Floats
+from uncork.learn.entries import View
 from uncork.learn.guardrails import Guardrails, Watched, WatchedByName
 from uncork.learn.settings import Settings
 
@@ -85,16 +86,16 @@ def pooled(margins: Sequence[Floats], variances: Sequence[Floats], below: int) -
     return found
 
 
-def with_smaller(of: Mapping[str, Guardrails], settings: Settings) -> dict[str, Guardrails]:
-    """Guardrails by arm: what a window breaks, or likely breaks, larger ones do, too."""
-    found = dict(of)
+def with_smaller(of_arms: Sequence[View], settings: Settings) -> list[View]:
+    """The views of a section: what a window breaks, or likely breaks, larger ones do, too."""
+    found = {view.arm: view.guardrails for view in of_arms}
     for arms, _ in chains(settings):
         for smaller, arm in pairwise(arms):
             own, its = found[arm], found[smaller]
             found[arm] = Guardrails(
                 _joined(own.entries, its.entries, smaller), _joined(own.others, its.others, smaller)
             )
-    return found
+    return [replace(view, guardrails=found[view.arm]) for view in of_arms]
 
 
 def _joined(own: WatchedByName, its: WatchedByName, smaller: str) -> WatchedByName:

@@ -113,7 +113,9 @@ def _release() -> None:
 
 
 def _views(evidence: pa.Table, settings: Settings) -> list[View]:
-    """Each section with each treated arm, next to control: two arms at a time."""
+    """Each section with each treated arm, next to control: two arms at a time. A section that lacks the
+    records of control and of some treated arm is left out.
+    """
     found: list[View] = []
     for arm in settings.candidates:
         of = settings.of(arm)
@@ -122,14 +124,11 @@ def _views(evidence: pa.Table, settings: Settings) -> list[View]:
         found += [replace(view, arm=name) for view in each if view is not None]
     if not settings.others:
         return found
-    for section in dict.fromkeys(view.section.name for view in found):
-        own = {view.arm: view.guardrails for view in found if view.section.name == section}
-        joined = monotone.with_smaller(own, settings)
-        found = [
-            replace(view, guardrails=joined[view.arm]) if view.section.name == section else view
-            for view in found
-        ]
-    return found
+    by_section: dict[str, list[View]] = {}
+    for view in found:
+        by_section.setdefault(view.section.name, []).append(view)
+    whole = [of_arms for of_arms in by_section.values() if len(of_arms) == len(settings.candidates)]
+    return [view for of_arms in whole for view in monotone.with_smaller(of_arms, settings)]
 
 
 def _ratios(evidence: pa.Table, settings: Settings, views: Sequence[View]) -> dict[tuple[str, str], Ratio]:
