@@ -10,9 +10,11 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
+import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
+from uncork.measure import rollups
 from uncork.measure.errors import InputError, available
 from uncork.measure.keys import DAY_NS, HOUR_NS, KEYS, UNKNOWN, date, key_column
 from uncork.measure.reduce import ReducePlan, in_scope
@@ -195,7 +197,9 @@ def traffic(records: ir.Table, run: Run, *, arm: str = "arm", experiment: str | 
         experiment=table["arm_experiment"],
         policy=table["choice_policy"],
         engine=table["engine"],
-    ).aggregate(n=table.count(), lowest=table["arm_propensity"].min(), highest=table["arm_propensity"].max())
+    ).aggregate(
+        n=rollups.count(table), lowest=table["arm_propensity"].min(), highest=table["arm_propensity"].max()
+    )
     rows = run(grouped).to_pylist()
     rows.sort(
         key=lambda row: tuple(
@@ -229,9 +233,20 @@ def sources(records: ir.Table, run: Run, metrics: Mapping[str, object]) -> dict[
     known = {name: METRICS[name].value(records).notnull() for name in metrics}
     if not known:
         return {}
-    query = records.group_by(source=records["source"]).aggregate(
-        **{name: records.count(where=is_known) for name, is_known in known.items()}
-    )
+    if rollups.has_rollups(records):
+        is_rolled = rollups.is_rolled(records)
+        numbers = {
+            name: ibis.ifelse(is_rolled, rollups.known(records, name), is_known.cast("int64"))
+            for name, is_known in known.items()
+        }
+        rows = records.select(source=records["source"], **numbers)
+        query = rows.group_by("source").aggregate(
+            **{name: rows[name].sum().fill_null(0).cast("int64") for name in known}
+        )
+    else:
+        query = records.group_by(source=records["source"]).aggregate(
+            **{name: records.count(where=is_known) for name, is_known in known.items()}
+        )
     counted = run(query).to_pylist()
     found: dict[str, str] = {}
     for name in metrics:

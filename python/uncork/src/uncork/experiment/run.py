@@ -17,6 +17,7 @@ from uncork.experiment.health.names import same_arm
 from uncork.experiment.result import Analysis, Facts, Finding
 from uncork.experiment.rows import Settings
 from uncork.experiment.schedules import Calendar
+from uncork.measure import rollups
 from uncork.measure.cubes import Reduced
 from uncork.measure.errors import InputError
 from uncork.measure.keys import DAY_NS, HOUR_NS
@@ -31,6 +32,13 @@ CHANGED_BY_CALENDARS = ("sample ratio", "sample ratio by cell", "one arm per uni
 
 NOT_ASSIGNED = ("size_class", "hour", "day", "block", "protocol", "cc", "group", "arm", "engine", "source")
 """Keys by which the arm itself may change the number of units: a better controller causes more requests."""
+
+NOT_ROLLED = ("duplicates", "impossible values", "units of measure", "shared connections")
+IN_ROLLUPS = "Roll-ups do not carry single records."
+"""Of checks that need them."""
+
+FOLDED = "Roll-ups have no rows for some clients: each record counts once, not each client."
+FOLDED_REMEDY = "Raise --max-rows or --rollup-rows, or analyse the records."
 
 REPEATED = "Arms of the laboratory repeat the same runs: each unit is in every arm."
 IN_TIME = "In a design in time units change their arm with the calendar."
@@ -99,7 +107,12 @@ def run(
         arms=(named.control, named.treated),
         window=(request.since, request.until),
         scope=request.scope,
+        per_unit=not rollups.is_folded(records),
     )
+    rollups.check_time(records, "--since", request.since)
+    rollups.check_time(records, "--until", request.until)
+    if request.calendar is not None and rollups.has_rollups(records):
+        raise InputError("--calendar", "roll-ups do not have the times of its spans", "analyse the records")
     metrics = available(has, request.settings.asked())
     views = needed.of_window(request.settings, traffic.has_time, metrics)
     since = max((at for at in (request.since, named.switch) if at is not None), default=None)
@@ -135,6 +148,10 @@ def run(
     settings = replace(request.settings, sources=sources)
     progress("checking the records")
     findings = health(decision)
+    if rollups.has_rollups(records):
+        findings = _not_run(findings, NOT_ROLLED, IN_ROLLUPS)
+    if not plan.per_unit:
+        findings = (*findings, Finding("folded clients", "warning", FOLDED, FOLDED_REMEDY))
     if request.calendar is not None:
         findings = _not_run(findings, CHANGED_BY_CALENDARS, IN_TIME)
     elif is_laboratory:

@@ -35,7 +35,8 @@ def candidates(
     if assigned is not None:
         found[assigned] = _by_day(records, plan, run)
     if assigned == design.COOKIE and has_memory_tables and "service_client" in known:
-        found[design.CLIENT_NETWORK] = _by_day(*_networks(full, plan, run), run)
+        networks = _networks(full, plan, run)
+        found |= {design.CLIENT_NETWORK: _by_day(*networks, run)} if networks else {}
     if "service_start_unix_ns" in known:
         found[design.BLOCK] = _by_day(*_blocks(full, plan, place, run), run)
     return found
@@ -59,14 +60,16 @@ def _assigned(full: ir.Table, known: set[str], run: Run) -> str | None:
     pairs = named.select(unit="arm_unit", client="service_client").distinct()
     counts = pairs.aggregate(pairs=pairs.count(), units=pairs.unit.nunique(), clients=pairs.client.nunique())
     row = run(counts).to_pylist()[0]
-    is_network = row["pairs"] == row["units"] == row["clients"]
+    is_network = 0 < row["pairs"] == row["units"] == row["clients"]
     return design.CLIENT_NETWORK if is_network else design.COOKIE
 
 
-def _networks(full: ir.Table, plan: ReducePlan, run: Run) -> tuple[ir.Table, ReducePlan]:
-    """The records with a bucket of their client network."""
+def _networks(full: ir.Table, plan: ReducePlan, run: Run) -> tuple[ir.Table, ReducePlan] | None:
+    """The records with a bucket of their client network; nothing if none is known."""
     some = in_scope(full, plan).filter(lambda t: t["service_client"].notnull())
     names = run(some.select("service_client").distinct())["service_client"].to_pylist()
+    if not names:
+        return None
     hashed = assign(_ANY, [client(name.partition("/")[0]) for name in names])
     buckets = pa.table(
         {"service_client": names, "network_bucket": hashed.bucket, "network_unit": range(len(names))}

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import sqlglot
 
+from uncork.measure import rollups
 from uncork.measure.bins import LN_GAMMA, bin_of
 from uncork.measure.cells import Part, Tables, assemble
 from uncork.measure.cubes import BUCKETS, WEIGHT, Reduced
@@ -87,9 +88,18 @@ class Prepared:
         columns |= {f"key {name}": key_column(name, known).value(t) for name in queries.plan.by}
         for metric in queries.metrics:
             columns |= _values(metric, t)
+        is_rolled = rollups.has_rollups(queries.table)
+        if is_rolled:
+            columns |= {name: queries.table[name] for name in (rollups.RECORDS, rollups.FOLD)}
         kept = Prepared(keep(queries.table.select(**columns)), None, known)
         of_kept = replace(queries, table=kept.table, prepared=kept)
-        parts = [of_kept.values(metric) for metric in queries.metrics if metric.kind == "distribution"]
+        distributions = [metric for metric in queries.metrics if metric.kind == "distribution"]
+        parts = [of_kept.values(metric) for metric in distributions]
+        if is_rolled:
+            rolled = [part for metric in distributions for part in queries.rolled(metric)]
+            parts = [part.mutate(n=ibis.literal(1, "int64")) for part in parts]
+            # An engine that keeps a table gives its columns smaller types.
+            parts = rolled + [part.cast(rolled[0].schema()) for part in parts] if rolled else parts
         return replace(kept, values=keep(ibis.union(*parts))) if parts else kept
 
 
@@ -97,8 +107,16 @@ def _values(metric: Metric, t: Columns) -> dict[str, ir.Value]:
     """What prepared records have of a metric."""
     if metric.kind == "ratio":
         assert metric.per is not None, metric.name
-        return {f"of {metric.name}": metric.value(t), f"per {metric.name}": metric.per(t)}
+        of, per = metric.value(t), metric.per(t)
+        if rollups.has_rollups(t.table):
+            nothing = ibis.null().cast("int64")
+            rolled = rollups.sums(t.table, metric.name) or (nothing, nothing)
+            is_rolled = rollups.is_rolled(t.table)
+            of, per = (ibis.ifelse(is_rolled, *pair) for pair in zip(rolled, (of, per), strict=True))
+        return {f"of {metric.name}": of, f"per {metric.name}": per}
     x = metric.value(t)
+    if rollups.has_rollups(t.table):
+        x = ibis.ifelse(rollups.is_rolled(t.table), ibis.null(), x)
     known = bin_value(x, metric.bounds).fill_null(ibis.literal(IMPOSSIBLE, "int64"))
     # for Spark, ibis takes NaN for null; here it is a value that cannot be
     has_value = x.notnull() | x.isnan()
@@ -125,6 +143,10 @@ def reduce_views(
     if not views:
         return {}
     wanted = views if isinstance(views, Mapping) else dict.fromkeys(views, plan.metrics)
+    if isinstance(records, ir.Table) and rollups.has_rollups(records):
+        keys = tuple(dict.fromkeys(key for view in wanted for key in view))
+        names = available(frozenset(records.columns))
+        records = Prepared.of(records, replace(plan, window=(None, None)), keys, names, lambda query: query)
     queries = {
         view: Queries.from_records(records, replace(plan, by=view, metrics=metrics))
         for view, metrics in wanted.items()
@@ -235,7 +257,8 @@ class Queries:
         # DuckDB makes a join of `isin`, and a slow window over it.
         values = values.filter(ibis.or_(*(values["metric"] == one.name for one in metrics)))
         by, unit = ("metric", *self.plan.by), ["unit"] if self._has_units() else []
-        return self._counted(values.select(*by, "arm", "bucket", *unit, "bin"), by)
+        counts = ["n"] if "n" in values.columns else []
+        return self._counted(values.select(*by, "arm", "bucket", *unit, "bin", *counts), by)
 
     def values(self, metric: Metric) -> ir.Table:
         """The bins of a distribution, each with its keys, arm, bucket, unit and time."""
@@ -243,14 +266,33 @@ class Queries:
         times = {time: rows[time]} if time in rows.columns else {}
         return self._binned(rows, metric, times).mutate(metric=ibis.literal(metric.name))
 
+    def rolled(self, metric: Metric) -> list[ir.Table]:
+        """The same of roll-ups, with how many records have the bin; nothing of a metric that they lack."""
+        rows = self._assigned()
+        lists = rollups.distribution(rows, metric.name)
+        if lists is None:
+            return []
+        t, time = Columns(rows), "service_start_unix_ns"
+        unit = {"unit": rows[self.plan.unit]} if self._has_units() else {}
+        pair = lists[0].zip(lists[1]).unnest()
+        pairs = rows.select(**self._keys(t), **unit, **{time: t[time]}, pair=pair)
+        names = [name for name in pairs.columns if name != "pair"]
+        bins, counts = pairs["pair"]["f1"], pairs["pair"]["f2"]
+        bins = bins.cast("int64").nullif(ibis.literal(IMPOSSIBLE, "int64"))
+        binned = pairs.select(*names, bin=bins.cast("int32"), n=counts.cast("int64"))
+        named = binned.mutate(metric=ibis.literal(metric.name))
+        return [named.select(*names, "bin", "metric", "n")]
+
     def units(self) -> ir.Table:
         """Records and distinct units by the keys, arm, bucket and experiment; also those without an arm."""
         t = Columns(self.table)
         unit = self.table[self.plan.unit] if self.plan.unit in self.columns else None
         keys = self._keys(t) | {"experiment": t["arm_experiment"]}
-        rows = self.table.select(**keys) if unit is None else self.table.select(**keys, unit=unit)
+        counted = {rollups.RECORDS: self.table[rollups.RECORDS]} if rollups.has_rollups(self.table) else {}
+        rows = self.table.select(**keys, **counted, **({} if unit is None else {"unit": unit}))
         units = ibis.literal(0, "int64") if unit is None else rows["unit"].nunique()
-        return rows.group_by(list(keys)).aggregate(rows=rows.count(), units=units)
+        found = rows.group_by(list(keys)).aggregate(rows=rollups.count(rows), units=units)
+        return found.filter(found["rows"] > 0) if counted else found
 
     def _keys(self, t: Columns) -> dict[str, ir.Value]:
         arm, bucket = t[self.plan.arm].cast("string"), t[self.plan.bucket]
@@ -268,14 +310,22 @@ class Queries:
 
     def _counted(self, binned: ir.Table, by: Sequence[str]) -> ir.Table:
         """A distribution. With units, the records of a unit share its weight."""
+        has_counts = "n" in binned.columns
+        groups = [name for name in binned.columns if name not in ("unit", "n")]
         if not self._has_units():
-            return binned.group_by(binned.columns).aggregate(n=binned.count())
-        groups = [name for name in binned.columns if name != "unit"]
+            n = binned["n"].sum().cast("int64") if has_counts else binned.count()
+            return binned.group_by(groups).aggregate(n=n)
+        if has_counts:
+            weighed = binned.select(*groups, n=_weight(binned, by, binned["n"]) * binned["n"])
+            return weighed.group_by(groups).aggregate(n=weighed["n"].sum().cast("int64"))
         weighed = binned.select(*groups, n=_weight(binned, by))
         return weighed.group_by(groups).aggregate(n=weighed["n"].sum())
 
     def _binned(self, rows: ir.Table, metric: Metric, more: Mapping[str, ir.Value]) -> ir.Table:
         """The records with a value of the metric: their keys, arm, bucket, unit, bin, and more."""
+        if self.prepared is None and rollups.has_rollups(rows):
+            remedy = "name records, or use uncork experiment analyze"
+            raise InputError("records", "they are roll-ups, which this command does not read", remedy)
         t = Columns(rows)
         keys = {**self._keys(t), **({"unit": rows[self.plan.unit]} if self._has_units() else {}), **more}
         if self.prepared:
@@ -305,11 +355,16 @@ class Queries:
         )
 
 
-def _weight(binned: ir.Table, by: Sequence[str]) -> ir.Value:
+def _weight(binned: ir.Table, by: Sequence[str], counts: ir.Value | None = None) -> ir.Value:
     """A record's part of the weight of its unit in its cell; 1 of a value that cannot be. A record without a
-    unit is a unit of its own."""
+    unit is a unit of its own. ``counts``: how many records a row stands for."""
     whole = ibis.literal(WEIGHT, "int64")
-    shared = binned["bin"].count().over(group_by=[binned[name] for name in (*by, "arm", "unit")]).nullif(0)
+    known = (
+        binned["bin"].count()
+        if counts is None
+        else ibis.ifelse(binned["bin"].notnull(), counts, 0).sum().cast("int64")
+    )
+    shared = known.over(group_by=[binned[name] for name in (*by, "arm", "unit")]).nullif(0)
     part = ((whole - whole % shared) / shared).cast("int64")
     return ibis.cases(
         (binned["bin"].isnull(), ibis.literal(1, "int64")), (binned["unit"].isnull(), whole), else_=part

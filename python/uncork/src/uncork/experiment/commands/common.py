@@ -15,7 +15,7 @@ from pathlib import Path
 import ibis
 import ibis.expr.types as ir
 
-from uncork.measure import console
+from uncork.measure import console, rollups
 from uncork.measure.engines import duckdb
 from uncork.measure.errors import InputError, available
 from uncork.measure.keys import KEYS, key_column
@@ -110,6 +110,9 @@ def _elsewhere(arguments: argparse.Namespace, paths: Sequence[Path]) -> Records:
             "--networks", f"not with --engine {arguments.engine}", "name networks while importing"
         )
     files = find_files(list(paths), False)
+    if rolled := next((str(path) for path in files if rollups.is_rollup(path)), None):
+        problem = f"a roll-up, which --engine {arguments.engine} does not read"
+        raise InputError(rolled, problem, "leave --engine out, or name records")
     if pattern := next((str(path) for path in files if PATTERN & set(str(path))), None):
         problem = f"--engine {arguments.engine} reads this name as a pattern"
         raise InputError(pattern, problem, "rename the file")

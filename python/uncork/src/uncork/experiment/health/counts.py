@@ -8,6 +8,7 @@ import ibis
 import ibis.expr.types as ir
 
 from uncork.experiment.health.arrivals import STEP_NS
+from uncork.measure import rollups
 from uncork.measure.metrics import rate, size
 from uncork.measure.reduce import ReducePlan, Run, in_scope
 from uncork.measure.schema import COLUMNS, LARGE_BYTES, Column, Columns
@@ -24,6 +25,14 @@ IDENTITY: Final = (
 
 CONNECTION: Final = ("engine", "service_listener", "service_client", "service_protocol", "flow")
 """Columns that identify a connection of a server, together with the time of its start."""
+
+ROLLED: Final = (
+    "rollup_first_byte_after_last",
+    "rollup_sent_again_above_sent",
+    "rollup_min_rtt_above_median",
+    "rollup_broken_off_above_responses",
+)
+"""Columns of roll-ups with the records of each contradiction."""
 
 YEAR_2010: Final = 1_262_304_000_000_000_000
 
@@ -115,6 +124,8 @@ class _Records:
         if not names:
             return self.table
         columns = {name: self.columns[name] for name in names if name != "arm"}
+        if rollups.has_rollups(self.table):
+            columns |= {name: self.table[name] for name in (rollups.RECORDS, rollups.FIRST, rollups.LAST)}
         return self.table.select(**columns, arm=self.columns[self.plan.arm].cast("string"))
 
 
@@ -142,16 +153,14 @@ CONTRADICTIONS: Final[dict[str, Callable[[Columns], ir.Value]]] = {
 def _totals(t: Columns, known: frozenset[str]) -> dict[str, ir.Value]:
     """All that one scan counts."""
     at, table = t["service_start_unix_ns"], t.table
-    totals = {
-        f"c{number}": table.count(where=is_so(t)) for number, is_so in enumerate(CONTRADICTIONS.values())
-    }
+    totals = {f"c{number}": _contradictions(t, number) for number in range(len(CONTRADICTIONS))}
     # Of records without the column there is one null, and a null added to a count is null.
     timed = isinstance(at, ir.Column)
     totals |= {
-        "rows": table.count(),
-        "first": at.min() if timed else table.count() + at,
-        "last": at.max() if timed else table.count() + at,
-        "old": table.count(where=at < YEAR_2010) if timed else table.count() * 0,
+        "rows": rollups.count(table),
+        "first": _first(table, at) if timed else table.count() + at,
+        "last": _last(table, at) if timed else table.count() + at,
+        "old": rollups.count(table, at < YEAR_2010) if timed else table.count() * 0,
     }
     for column in _checked(known):
         value = t[column.name]
@@ -160,6 +169,36 @@ def _totals(t: Columns, known: frozenset[str]) -> dict[str, ir.Value]:
             # ibis compiles isinf to false for Spark
             totals[f"{column.name}__nan"] = table.count(where=value.isnan() | (value.abs() > 1e300))
     return totals
+
+
+def _contradictions(t: Columns, number: int) -> ir.Value:
+    """Records that are this contradiction; roll-ups have counted theirs."""
+    table, is_so = t.table, list(CONTRADICTIONS.values())[number](t)
+    if not rollups.has_rollups(table):
+        return table.count(where=is_so)
+    rolled = table[ROLLED[number]].cast("int64").fill_null(0)
+    of_row = ibis.ifelse(rollups.is_rolled(table), rolled, is_so.fill_null(False).cast("int64"))
+    return of_row.sum().fill_null(0).cast("int64")
+
+
+def _first(table: ir.Table, at: ir.Value) -> ir.Value:
+    """The first time. Of roll-ups the rows for checks have it."""
+    if not rollups.has_rollups(table):
+        return at.min()
+    return table[rollups.FIRST].min()
+
+
+def _last(table: ir.Table, at: ir.Value) -> ir.Value:
+    if not rollups.has_rollups(table):
+        return at.max()
+    return table[rollups.LAST].max()
+
+
+def _bytes(of: Columns) -> ir.Value:
+    known = (of["bytes_acked"], of["bytes_delivered"], ibis.literal(0, "int64"))
+    if not rollups.has_rollups(of.table):
+        return ibis.coalesce(*known)
+    return ibis.coalesce(of.table[rollups.BYTES].cast("int64"), *known)
 
 
 def _checked(known: frozenset[str]) -> list[Column]:
@@ -188,19 +227,19 @@ def _arms(records: _Records, known: frozenset[str], run: Run) -> Rows:
     query = t.group_by(
         listener=t["service_listener"], experiment=t["arm_experiment"], arm=t["arm"]
     ).aggregate(
-        rows=t.count(),
+        rows=rollups.count(t),
         units=t[unit].nunique() if extra else ibis.literal(0, "int64"),
-        chosen=t.count(where=is_known),
-        against=t.count(where=is_known & ~follows),
-        first=at.min(),
-        last=at.max(),
+        chosen=rollups.count(t, is_known),
+        against=rollups.count(t, is_known & ~follows),
+        first=_first(t, at),
+        last=_last(t, at),
     )
     return _sorted(run(query).to_pylist())
 
 
 def _scopes(records: _Records, run: Run) -> Rows:
     t = records.narrow("engine", "source")
-    return _sorted(run(t.group_by("engine", "source", "arm").aggregate(rows=t.count())).to_pylist())
+    return _sorted(run(t.group_by("engine", "source", "arm").aggregate(rows=rollups.count(t))).to_pylist())
 
 
 def _duplicates(records: _Records, rows: int, known: frozenset[str], run: Run) -> tuple[int, int]:
@@ -252,11 +291,12 @@ def _units(
         unit=t[plan.unit],
         experiment=of["arm_experiment"],
         arm=of[plan.arm],
-        bytes=ibis.coalesce(of["bytes_acked"], of["bytes_delivered"], ibis.literal(0, "int64")),
+        bytes=_bytes(of),
+        records=t[rollups.RECORDS] if rollups.has_rollups(t) else ibis.literal(1, "int64"),
     )
     rows = everything.filter(everything["unit"].notnull())
     per_unit = rows.group_by("unit", "experiment").aggregate(
-        rows=rows.count(), arms=rows["arm"].nunique(), bytes=rows["bytes"].sum()
+        rows=rows["records"].sum(), arms=rows["arm"].nunique(), bytes=rows["bytes"].sum()
     )
     totals = _one(run, per_unit.aggregate(
         units=per_unit.count(), several=per_unit.count(where=per_unit["arms"] > 1),
@@ -265,7 +305,8 @@ def _units(
     ))  # fmt: skip
     found = {name: int(value or 0) for name, value in totals.items()}
     found["missing"] = int(
-        _one(run, everything.aggregate(n=everything["unit"].isnull().sum().fill_null(0)))["n"]
+        _one(run, everything.aggregate(n=everything["records"].sum(where=everything["unit"].isnull())))["n"]
+        or 0
     )
     heavy = {name: found[f"most_{name}"] / max(found[name], 1) for name in ("rows", "bytes")}
     what = max(heavy, key=lambda name: heavy[name])
@@ -348,6 +389,10 @@ def _policies(records: _Records, run: Run) -> Rows:
     t = t.filter(t["choice_policy"].notnull() & t["arm"].notnull())
     share, at = t["arm_propensity"], t["service_start_unix_ns"]
     query = t.group_by(policy=t["choice_policy"], arm=t["arm"]).aggregate(
-        rows=t.count(), propensity=share.min(), most=share.max(), first=at.min(), last=at.max()
+        rows=rollups.count(t),
+        propensity=share.min(),
+        most=share.max(),
+        first=_first(t, at),
+        last=_last(t, at),
     )
     return _sorted(run(query).to_pylist())

@@ -12,7 +12,7 @@ import ibis.expr.types as ir
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from uncork.measure import schema
+from uncork.measure import rollups, schema
 from uncork.measure.engines import duckdb
 from uncork.measure.errors import InputError
 from uncork.measure.own import METADATA, OwnMetric, loads
@@ -69,6 +69,9 @@ def read(
         counts = imported.rejected
         ready += imported.files
     table = schema.typed(duckdb.connect(settings, temporary).read(ready), is_duckdb=True)
+    if any(rollups.is_rollup(path) for path in tables):
+        table, covered = rollups.together(table)
+        counts = Counter(counts) + Counter({rollups.COVERED: covered})
     if networks is not None and mapping is None:
         table = with_regions(table, networks)
     return LoadedRecords(table, tuple(files), dict(counts), metrics_of(ready))

@@ -1,0 +1,157 @@
+"""Roll-ups: counts of records by client, arm, bucket and period, as `uncork records rollup` writes them.
+
+They are read as a table of records in which a row stands for many (docs/reference/rollups.md). Its keys
+have the names of the record's columns, its counts begin with ``rollup_``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import ibis
+import ibis.expr.types as ir
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from uncork.measure.errors import InputError
+from uncork.measure.schema import NANOS_PER_SECOND, canonical
+
+SCHEMA: Final = b"uncork.rollup/1"
+
+HOST: Final = "rollup_host"
+PERIOD: Final = "rollup_period_s"
+RECORDS: Final = "rollup_records"
+"""How many records a row stands for; 1 of a record."""
+BYTES: Final = "rollup_bytes"
+FOLD: Final = "rollup_fold"
+FIRST: Final = "rollup_first_unix_ns"
+LAST: Final = "rollup_last_unix_ns"
+"""Of the rows for checks of a roll-up, which stand for no record; of a record its start."""
+
+TIME: Final = "service_start_unix_ns"
+
+COVERED: Final = "record of a period that a roll-up counts"
+
+PLACE: Final = ("engine", "service_scope", "service_listener")
+"""By which a period is covered: records name no host."""
+
+
+def is_rollup(path: Path) -> bool:
+    """Whether a Parquet file is a roll-up, by its metadata."""
+    try:
+        metadata = pq.read_schema(path).metadata or {}
+    except (pa.ArrowInvalid, OSError):
+        return False
+    return metadata.get(b"uncork.schema") == SCHEMA
+
+
+def has_rollups(records: ir.Table) -> bool:
+    """Whether rows of the table may stand for many records."""
+    return RECORDS in records.columns
+
+
+def is_rolled(records: ir.Table) -> ir.BooleanValue:
+    """Which rows are of roll-ups."""
+    return records[HOST].notnull()
+
+
+def count(records: ir.Table, where: ir.BooleanValue | None = None) -> ir.Value:
+    """The number of records."""
+    if not has_rollups(records):
+        return records.count(where=where)
+    return records[RECORDS].sum(where=where).fill_null(0).cast("int64")
+
+
+def together(table: ir.Table) -> tuple[ir.Table, int]:
+    """Roll-ups and records as one table, and how many records are left out because a roll-up counts them."""
+    kept = table
+    for period in _periods(table):
+        kept = _uncovered(kept, period)
+    left_out = int(table.count().to_pyarrow().as_py()) - int(kept.count().to_pyarrow().as_py())
+    full = canonical(kept)
+    times = {
+        name: ibis.ifelse(is_rolled(full), full[name].cast("int64"), full[TIME]) for name in (FIRST, LAST)
+    }
+    full = full.mutate(**{RECORDS: full[RECORDS].cast("int64").fill_null(1)}, **times)
+    return _kept(full), left_out
+
+
+def _kept(table: ir.Table) -> ir.Table:
+    """The table in its engine: many small files are read once, not for each query."""
+    backend: ibis.BaseBackend = table.get_backend()
+    name = ibis.util.gen_name("rollups")
+    backend.create_table(name, table, temp=True)
+    return backend.table(name, database=("temp", "main"))
+
+
+def _periods(table: ir.Table) -> list[int]:
+    """Lengths of the roll-ups' periods, in seconds."""
+    found = table.filter(table[PERIOD].notnull()).select(period=table[PERIOD].cast("int64")).distinct()
+    return sorted(found.to_pyarrow()["period"].to_pylist())
+
+
+def _uncovered(table: ir.Table, period_s: int) -> ir.Table:
+    """Without the records that a roll-up of this length of periods counts."""
+    length = ibis.literal(period_s * NANOS_PER_SECOND, "int64")
+    at = table[TIME].cast("int64")
+    full = table.mutate(_start=at - at % length)
+    rolled = full.filter(is_rolled(full) & (full[PERIOD].cast("int64") == period_s))
+    covered = rolled.select("_start", *PLACE).distinct()
+    same = [full["_start"] == covered["_start"]]
+    same += [_place(full, name) == _place(covered, name) for name in PLACE]
+    records = full.filter(~is_rolled(full)).anti_join(covered, same)
+    return ibis.union(full.filter(is_rolled(full)), records.select(full.columns)).drop("_start")
+
+
+def _place(table: ir.Table, name: str) -> ir.Value:
+    """Lines of a log have a time and no scope: each is a response."""
+    return table[name].fill_null("response" if name == "service_scope" else "")
+
+
+def check_time(records: ir.Table, option: str, unix_ns: int | None) -> None:
+    """Whether a time is at the edge of all periods: a roll-up cannot be divided."""
+    if unix_ns is None or not has_rollups(records):
+        return
+    for period in _periods(records):
+        if unix_ns % (period * NANOS_PER_SECOND):
+            raise InputError(
+                option,
+                f"roll-ups have periods of {period} s, and this time is within one",
+                f"name a multiple of {period} s, or analyse the records",
+            )
+
+
+def is_folded(records: ir.Table) -> bool:
+    """Whether clients have no rows of their own because a roll-up was too large."""
+    if not has_rollups(records):
+        return False
+    folded = records.filter(records[FOLD].fill_null(0) > 0).limit(1)
+    return bool(folded.select(row=ibis.literal(1)).to_pyarrow().num_rows)
+
+
+def distribution(records: ir.Table, metric: str) -> tuple[ir.Value, ir.Value] | None:
+    """The lists of bins and of their counts; none of a metric that roll-ups do not have."""
+    bins, counts = f"rollup_{metric}_bins", f"rollup_{metric}_counts"
+    if bins not in records.columns:
+        return None
+    return records[bins], records[counts]
+
+
+def sums(records: ir.Table, metric: str) -> tuple[ir.Value, ir.Value] | None:
+    """The sums of a ratio; none of a metric that roll-ups do not have."""
+    of, per = f"rollup_{metric}_of", f"rollup_{metric}_per"
+    if of not in records.columns:
+        return None
+    return records[of].cast("int64"), records[per].cast("int64")
+
+
+def known(records: ir.Table, metric: str) -> ir.Value:
+    """How many records of each row of a roll-up have the metric."""
+    if (lists := distribution(records, metric)) is not None:
+        return lists[1].sums().fill_null(0).cast("int64")
+    if metric in ("retransmitted", "aborted"):
+        return records[RECORDS]
+    if metric in ("stutters", "stalled") and (played := distribution(records, "playback_latency")):
+        return played[1].sums().fill_null(0).cast("int64")
+    return ibis.literal(0, "int64")

@@ -1,0 +1,132 @@
+"""Roll-ups give the same analysis as the records that they count."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from capability import not_run
+from test_design import uncork
+from uncork.experiment import demo
+from uncork.experiment.cli import main
+from uncork.measure import rollups
+
+SCALE = 0.05
+NOT_ROLLED = {"duplicates", "impossible values", "units of measure", "shared connections"}
+
+
+def program() -> str:
+    found = uncork()
+    if found is None:
+        not_run("programs", "build it (cargo build --release --features full), or set UNCORK to its path")
+    return found
+
+
+def rolled(source: Path, target: Path, *more: str) -> str:
+    """The roll-ups of the records in `source`, and what the command prints."""
+    command = [program(), "records", "rollup", str(source), "-o", str(target), "--host", "edge1"]
+    done = subprocess.run([*command, *more], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Made-up records, with all columns of a playback."""
+    made = demo.table(1, SCALE)
+    has_playback = made["playback_items"].is_valid()
+    switches = pa.array([0 if it else None for it in has_playback.to_pylist()], pa.int64())
+    path = tmp_path_factory.mktemp("records") / "records.parquet"
+    pq.write_table(made.append_column("playback_switches", switches), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def made(records: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("rollups")
+    assert "16586 records" in rolled(records, target, "--period", "30min")
+    return target
+
+
+def document(tmp_path: Path, *words: str) -> dict[str, Any]:
+    out = tmp_path / "out"
+    main(["analyze", *words, "-o", str(out)])
+    found: dict[str, Any] = json.loads((out / "result.json").read_text())
+    return found
+
+
+def without_checks(found: dict[str, Any]) -> dict[str, Any]:
+    """All but the command, and the checks that need single records."""
+    health = [one for one in found["health"] if one["name"] not in NOT_ROLLED]
+    return {**found, "command": "", "health": sorted(health, key=lambda one: str(one["name"]))}
+
+
+def test_analyze__rollups_of_all_records__the_same_document(
+    records: Path, made: Path, tmp_path: Path
+) -> None:
+    of_records = document(tmp_path, str(records))
+    of_rollups = document(tmp_path, str(made))
+    assert without_checks(of_rollups) == without_checks(of_records)
+    not_there = {one["name"] for one in of_rollups["health"] if one["severity"] == "not run"}
+    assert not_there >= NOT_ROLLED
+
+
+def test_analyze__rollups_and_their_records__nothing_counts_twice(
+    records: Path, made: Path, tmp_path: Path
+) -> None:
+    of_rollups = document(tmp_path, str(made))
+    both = document(tmp_path, str(made), str(records))
+    left_out = both["facts"].pop("rejected")
+    assert left_out == {rollups.COVERED: 16586}
+    of_rollups["facts"].pop("rejected")
+    assert without_checks(both) == without_checks(of_rollups)
+
+
+def test_analyze__a_time_within_a_period__is_an_error(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["analyze", str(made), "--since", "2026-11-05T00:10Z"]) == 2
+    assert "roll-ups have periods of 1800 s" in capsys.readouterr().err
+
+
+def test_analyze__rollups_on_another_engine__is_an_error(
+    made: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["analyze", str(made), "--engine", "clickhouse"]) == 2
+    assert "a roll-up, which --engine clickhouse does not read" in capsys.readouterr().err
+
+
+def test_analyze__clients_without_rows__each_record_counts(records: Path, tmp_path: Path) -> None:
+    target = tmp_path / "rollups"
+    assert "without rows of their own" in rolled(records, target, "--period", "30min", "--max-rows", "8")
+    found = document(tmp_path, str(target))
+    assert found["facts"]["rows"] == document(tmp_path, str(records))["facts"]["rows"]
+    assert "folded clients" in {one["name"] for one in found["health"]}
+
+
+def test_rollup__records_in_parts_or_in_another_order__the_same_bytes(
+    records: Path, made: Path, tmp_path: Path
+) -> None:
+    table = pq.read_table(records)
+    order = np.random.default_rng(1).permutation(table.num_rows)
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    for number, places in enumerate(np.array_split(order, 5)):
+        pq.write_table(table.take(places), parts / f"part{number}.parquet")
+    rolled(parts, tmp_path / "again", "--period", "30min")
+    files = {path.name: path.read_bytes() for path in (tmp_path / "again").iterdir()}
+    assert files == {path.name: path.read_bytes() for path in made.iterdir()}
+
+
+def test_rollup__rollups_of_parts__merge_to_the_same_bytes(records: Path, made: Path, tmp_path: Path) -> None:
+    table = pq.read_table(records)
+    for number in range(2):
+        part = tmp_path / f"part{number}.parquet"
+        pq.write_table(table.take(np.arange(number, table.num_rows, 2)), part)
+        rolled(part, tmp_path / "of-parts", "--period", "30min")
+    rolled(tmp_path / "of-parts", tmp_path / "merged")
+    files = {path.name: path.read_bytes() for path in (tmp_path / "merged").iterdir()}
+    assert files == {path.name: path.read_bytes() for path in made.iterdir()}
