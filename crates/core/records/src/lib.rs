@@ -7,6 +7,8 @@ mod clock;
 mod error;
 mod lines;
 mod queue;
+mod rolled;
+mod rollup_files;
 mod rotating;
 mod stamp;
 #[cfg(test)]
@@ -20,8 +22,11 @@ use std::time::Duration;
 pub use self::error::RecordsError;
 use self::lines::Lines;
 pub use self::queue::{Records, Tally, Writer};
+use self::rolled::Rolled;
+pub use self::rollup_files::{ROLLUP_PREFIX, write_rollup};
 use self::rotating::Rotating;
 pub use self::stamp::{rfc3339, stamp};
+pub use uncork_rollup::{RollupSpec, Sample};
 
 /// The destination of records.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +39,10 @@ pub struct RecordsSpec {
     /// Records of one kind after which the directory gets a file, however soon: they wait in
     /// memory.
     pub rows: usize,
+    /// Write roll-ups to the directory, too.
+    pub rollup: Option<RollupSpec>,
+    /// The share of all units with records of their own, next to roll-ups.
+    pub sample: Sample,
 }
 
 /// The number of records written and lost.
@@ -58,7 +67,13 @@ impl RecordsSummary {
 impl RecordsSpec {
     /// Writes records to `path`. A directory gets a file every five minutes, or for 50,000 records.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), every: Duration::from_mins(5), rows: 50_000 }
+        Self {
+            path: path.into(),
+            every: Duration::from_mins(5),
+            rows: 50_000,
+            rollup: None,
+            sample: Sample::ALL,
+        }
     }
 
     /// Checks whether [`Self::open`] would succeed. Leaves nothing behind.
@@ -78,6 +93,9 @@ impl RecordsSpec {
 
     /// Parquet needs a directory.
     fn check_name(&self) -> Result<(), RecordsError> {
+        if self.rollup.is_some() {
+            return Err(RecordsError::RollupIntoFile(self.path.clone()));
+        }
         match self.path.extension() {
             Some(extension) if extension == "parquet" => {
                 Err(RecordsError::OneParquetFile(self.path.clone()))
@@ -98,7 +116,11 @@ impl RecordsSpec {
     pub fn open(&self) -> Result<(Records, Writer), RecordsError> {
         let failed = |error| RecordsError::Unwritable(self.path.clone(), error);
         let sink: Box<dyn Sink> = if self.is_directory() {
-            Box::new(Rotating::open(self).map_err(failed)?)
+            let rotating = Box::new(Rotating::open(self).map_err(failed)?);
+            match &self.rollup {
+                Some(rollup) => Box::new(Rolled::new(self, rollup.clone(), rotating)),
+                None => rotating,
+            }
         } else {
             self.check_name()?;
             Box::new(Lines::open(&self.path).map_err(failed)?)

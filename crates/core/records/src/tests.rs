@@ -155,3 +155,98 @@ fn invalid_destinations_are_rejected() {
     fs::write(scratch.path("file"), "").expect("a file");
     assert!(refused("file/").contains("cannot write records"));
 }
+
+/// The files of roll-ups by name.
+fn rollups(directory: &Path) -> std::collections::BTreeMap<String, Vec<u8>> {
+    let entries =
+        fs::read_dir(directory).expect("a directory").map(|entry| entry.expect("an entry"));
+    let named = entries.map(|entry| (entry.file_name().into_string().expect("text"), entry.path()));
+    let files = named.filter(|(name, _)| name.starts_with(ROLLUP_PREFIX));
+    files.map(|(name, path)| (name, fs::read(path).expect("a file"))).collect()
+}
+
+/// Writes records of connections that begin at these times as a program does, and returns the sum of the tally.
+fn run(spec: &RecordsSpec, starts: &[u64]) -> (RecordsSummary, Vec<FlowRecord>) {
+    let (records, writer) = spec.open().expect("opens");
+    let made = starts.iter().zip(0..).map(|(start, flow)| {
+        let mut made = record(flow, Scope::Connection);
+        made.service.as_mut().expect("a service").start_unix_ns = *start;
+        made
+    });
+    let made: Vec<FlowRecord> = made.collect();
+    for record in &made {
+        records.leave(record.clone());
+    }
+    (end(records, writer), made)
+}
+
+#[test]
+fn roll_ups_of_a_program_have_the_bytes_of_those_of_its_records() {
+    let scratch = Scratch::new("rolled");
+    let rollup = RollupSpec::new("edge/1");
+    let now = clock::today().duration_since(std::time::UNIX_EPOCH).expect("after 1970");
+    let spec = RecordsSpec {
+        rollup: Some(rollup.clone()),
+        sample: "0%".parse().expect("a share"),
+        ..RecordsSpec::new(scratch.path("edge/"))
+    };
+    let (summary, made) = run(&spec, &vec![now.as_nanos() as u64; 700]);
+    assert_eq!(summary, RecordsSummary { written: 700, lost: 0 });
+    let mut all = uncork_rollup::Rollups::new(rollup);
+    made.iter().for_each(|record| all.add(record).expect("it has a time"));
+    let later = scratch.path("later");
+    fs::create_dir(&later).expect("a directory");
+    for rollup in all.take() {
+        write_rollup(&later, &rollup).expect("written");
+    }
+    assert_eq!(rollups(&scratch.path("edge")), rollups(&later));
+    let (names, _, connections) = tables(&scratch.path("edge"));
+    assert_eq!((names.len(), connections.len()), (1, 0), "{names:?}");
+    assert!(names[0].starts_with("rollup-edge_1-"), "{names:?}");
+}
+
+#[test]
+fn late_records_are_in_files_that_add_up() {
+    let scratch = Scratch::new("rolled-late");
+    let spec = RecordsSpec {
+        rollup: Some(RollupSpec::new("edge1")),
+        ..RecordsSpec::new(scratch.path("edge/"))
+    };
+    let minute = 60_000_000_000_u64;
+    let mut all = uncork_rollup::Rollups::new(RollupSpec::new("edge1"));
+    let (records, writer) = spec.open().expect("opens");
+    for part in 1..=3 {
+        for nth in 0..50 {
+            // All times are over: a file is due at once, with counts that equal those of the last one.
+            let mut late = record(nth, Scope::Connection);
+            late.service.as_mut().expect("a service").start_unix_ns = u64::from(nth % 10) * minute;
+            all.add(&late).expect("it has a time");
+            records.leave(late);
+        }
+        wait_until("the records are in files", LIMIT, || {
+            rollups(&scratch.path("edge")).len() >= 2 * part
+        });
+    }
+    end(records, writer);
+    let mut merged = uncork_rollup::Rollups::new(RollupSpec::new("edge1"));
+    for file in rollups(&scratch.path("edge")).into_values() {
+        merged
+            .merge(&uncork_rollup::Rollup::from_parquet(file).expect("a roll-up"))
+            .expect("merges");
+    }
+    assert!(merged.take() == all.take());
+    let (_, _, connections) = tables(&scratch.path("edge"));
+    assert_eq!(connections.len(), 150, "by default all records stay");
+}
+
+#[test]
+fn roll_ups_need_a_directory() {
+    let scratch = Scratch::new("rolled-file");
+    let spec = RecordsSpec {
+        rollup: Some(RollupSpec::new("edge1")),
+        ..RecordsSpec::new(scratch.path("records.jsonl"))
+    };
+    for error in [spec.check().err(), spec.open().map(drop).err()] {
+        assert!(matches!(error, Some(RecordsError::RollupIntoFile(_))));
+    }
+}

@@ -6,8 +6,8 @@
 //!                                  └─► folded into the AS of the client, then into all clients
 //! ```
 //!
-//! All that a row holds adds up, so `roll-up(a ++ b)` is the merger of `roll-up(a)` and `roll-up(b)`, whatever the order and
-//! the split. Which rows are folded depends on a hash of the unit and on the set of records alone, so this also holds for
+//! All that a row holds adds up, so `roll-up(a ++ b)` is the merger of `roll-up(a)` and `roll-up(b)`, in any order and any
+//! split. Which rows are folded depends on a hash of the unit and on the set of records alone, so this also holds for
 //! roll-ups of limited size. Pure: no clock, file or socket.
 #![forbid(unsafe_code)]
 

@@ -21,6 +21,8 @@ pub struct Rollup {
     spec: RollupSpec,
     /// The beginning of the period, since 1970.
     start_ns: u64,
+    /// Of a further file of the period.
+    part: u64,
     levels: Levels,
     groups: Interner<Group>,
     rows: HashMap<Key, Values>,
@@ -54,6 +56,7 @@ impl Rollup {
         Self {
             start_ns: spec.period.start(unix_ns),
             spec,
+            part: 0,
             levels: Levels::default(),
             groups: Interner::default(),
             rows: HashMap::new(),
@@ -90,6 +93,15 @@ impl Rollup {
     pub fn folded(&self) -> u64 {
         let folded = self.rows.iter().filter(|(key, _)| key.fold != Fold::None);
         folded.map(|(_, values)| values.records).sum()
+    }
+
+    /// Numbers a further file of the period, from 1: its counts may equal those of another file, its bytes must not.
+    pub fn set_part(&mut self, part: u64) {
+        self.part = part;
+    }
+
+    pub(crate) fn part(&self) -> u64 {
+        self.part
     }
 
     /// The beginning of its period, since 1970.

@@ -1,4 +1,4 @@
-//! Roll-ups merge by addition, whatever the order, the split and the limit.
+//! Roll-ups merge by addition, in any order, any split and with any limit.
 
 use proptest::collection::vec;
 use proptest::prelude::{Strategy, any};

@@ -13,13 +13,14 @@ const BUILD: &str = "cargo build --release --features full";
 /// A command, and its purpose as in the full program.
 type LeftOut = (&'static str, &'static str);
 
-const COMMANDS: [LeftOut; 10] = [
+const COMMANDS: [LeftOut; 11] = [
     ("emu", "Run a command behind an emulated path, in real time"),
     (
         "policy",
         "Check and explain policies, which choose a controller for each connection (docs/reference/policy.md)",
     ),
     ("serve", "Serve files over HTTP with the congestion control that you choose"),
+    ("records", "Make roll-ups of flow records: counts that add up (docs/reference/rollups.md)"),
     (
         "play",
         "Measure HTTP downloads and music playback as a client sees them (docs/reference/play.md)",

@@ -65,9 +65,11 @@ impl Rollup {
             ("rollup.levels", format!("{},{}", levels.units, levels.asns)),
             ("rollup.folded_records", self.folded().to_string()),
         ];
+        let part = (self.part() > 0).then(|| ("rollup.part", self.part().to_string()));
+        let pairs = pairs.into_iter().chain(part);
         let pairs = pairs.map(|(key, value)| KeyValue::new(key.to_owned(), value));
         let builder = WriterProperties::builder()
-            .set_key_value_metadata(Some(pairs.into()))
+            .set_key_value_metadata(Some(pairs.collect()))
             .set_created_by(concat!("uncork version ", env!("CARGO_PKG_VERSION")).to_owned())
             .set_compression(Compression::ZSTD(ZstdLevel::try_new(6)?))
             // A dictionary of hashes is as large as the hashes.

@@ -15,6 +15,8 @@ mod open_files;
 mod play;
 mod policy;
 mod records;
+mod rollup;
+mod rollup_args;
 mod serve;
 #[cfg(target_os = "linux")]
 mod status;
@@ -35,6 +37,7 @@ pub(crate) enum Command {
     Policy(policy::PolicyArgs),
     /// Serve files over HTTP with the congestion control that you choose
     Serve(Box<serve::ServeArgs>),
+    Records(rollup::RecordsArgs),
     #[cfg(target_os = "linux")]
     Play(play::PlayArgs),
     Host(host::HostArgs),
@@ -52,6 +55,7 @@ pub(crate) fn run(command: &Command, matches: &ArgMatches) -> Result<(), Failure
         Command::Emu(args) => emu::run(args, matches),
         Command::Policy(args) => policy::run(args),
         Command::Serve(args) => serve::run(args, matches),
+        Command::Records(args) => rollup::run(args),
         #[cfg(target_os = "linux")]
         Command::Play(args) => play::run(args),
         Command::Host(args) => host::run(args),

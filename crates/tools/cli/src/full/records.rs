@@ -19,7 +19,7 @@ pub(crate) fn read(argument: &str, given: &[PathBuf]) -> Result<Vec<FlowRecord>,
 }
 
 /// The files that are given, and those of records in directories that are given, in order.
-fn files(argument: &str, given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+pub(crate) fn files(argument: &str, given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut files = Vec::new();
     for path in given {
         if !path.is_dir() {
@@ -30,6 +30,9 @@ fn files(argument: &str, given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
         let mut inside = Vec::new();
         for entry in fs::read_dir(path).map_err(unreadable)? {
             let entry = entry.map_err(unreadable)?.path();
+            if is_rollup(&entry) {
+                continue;
+            }
             if is_parquet(&entry) || entry.extension() == Some(OsStr::new("jsonl")) {
                 inside.push(entry);
             }
@@ -44,11 +47,17 @@ fn files(argument: &str, given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     Ok(files)
 }
 
+/// Roll-ups are next to records, and count the same traffic.
+fn is_rollup(path: &Path) -> bool {
+    let name = path.file_name().and_then(OsStr::to_str);
+    name.is_some_and(|name| name.starts_with(uncork_records::ROLLUP_PREFIX))
+}
+
 fn is_parquet(path: &Path) -> bool {
     path.extension() == Some(OsStr::new("parquet"))
 }
 
-fn read_file(argument: &str, file: &Path) -> Result<Vec<FlowRecord>, Failure> {
+pub(crate) fn read_file(argument: &str, file: &Path) -> Result<Vec<FlowRecord>, Failure> {
     let bytes = fs::read(file).map_err(|error| Failure::unreadable(argument, file, &error))?;
     let read = if is_parquet(file) { read_flows(bytes) } else { read_json_lines(bytes.as_slice()) };
     read.map_err(|error| match error {

@@ -81,6 +81,30 @@ fn a_replay_leaves_the_records_of_the_session() {
     }
 }
 
+#[test]
+fn roll_ups_of_a_watch_are_those_of_its_records() {
+    let scratch = Scratch::new("host-watch-rolled");
+    let [edge, merged, later] = ["edge/", "merged/", "later/"].map(|name| scratch.path(name));
+    let options = format!("--records {} --rollup 5min", edge.display());
+    let run = uncork(&format!("host watch -q --replay {SESSION} {options}"));
+    assert_eq!((run.status, run.stderr.as_str()), (0, ""));
+    let run = uncork(&format!("records rollup {} -o {}", edge.display(), merged.display()));
+    assert_eq!((run.status, run.stderr.as_str()), (0, ""));
+    let names = scratch.entries("edge");
+    let records = names.iter().filter(|name| name.starts_with("connections-"));
+    let records: Vec<String> = records.map(|name| edge.join(name).display().to_string()).collect();
+    let run = uncork(&format!("records rollup {} -o {}", records.join(" "), later.display()));
+    assert_eq!((run.status, run.stderr.as_str()), (0, ""));
+    assert!(run.stdout.contains(" records in "), "{}", run.stdout);
+    let files = |directory: &str| -> Vec<(String, Vec<u8>)> {
+        let names = scratch.entries(directory);
+        let read = |name: &String| fs::read(scratch.path(directory).join(name)).unwrap();
+        names.iter().map(|name| (name.clone(), read(name))).collect()
+    };
+    assert!(files("later") == files("merged"));
+    assert!(!files("later").is_empty());
+}
+
 /// What readers see of the records at `place`: a directory, or lines.
 fn recorded(scratch: &Scratch, place: &str) -> Vec<FlowRecord> {
     let read = |name: &str| fs::read(scratch.path(name)).unwrap_or_default();

@@ -75,10 +75,10 @@ fn spec(args: &WatchArgs, has_screen: bool) -> WatchSpec {
         replay: args.replay.clone(),
         in_real_time: has_screen,
         record: args.record.clone(),
-        records: args
-            .records
-            .as_ref()
-            .map(|path| RecordsSpec { every: args.records_every.into(), ..RecordsSpec::new(path) }),
+        records: args.records.as_ref().map(|path| RecordsSpec {
+            every: args.records_every.into(),
+            ..args.rollup.apply(RecordsSpec::new(path))
+        }),
         listen: args.listen,
     }
 }

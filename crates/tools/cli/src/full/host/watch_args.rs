@@ -8,6 +8,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use uncork_units::TimeDelta;
 use uncork_watch::{GroupBy, SortBy};
 
+use crate::full::rollup_args::RollupArgs;
 use crate::values::count;
 
 pub(super) const EXAMPLES: &str = "\
@@ -64,6 +65,8 @@ pub(super) struct WatchArgs {
     /// Write Parquet files at least this often, if there are records
     #[arg(long, value_name = "TIME", default_value = "5min", requires = "records")]
     pub(super) records_every: TimeDelta,
+    #[command(flatten)]
+    pub(super) rollup: RollupArgs,
     /// Record the session, to replay it
     #[arg(long, value_name = "FILE", conflicts_with = "replay")]
     pub(super) record: Option<PathBuf>,

@@ -8,6 +8,7 @@ use uncork_cc::CcSpec;
 use uncork_policy::Prefix;
 use uncork_units::{ByteCount, Rate, TimeDelta};
 
+use crate::full::rollup_args::RollupArgs;
 use crate::values::count;
 
 const EXAMPLES: &str = "\
@@ -174,6 +175,8 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "N", default_value = "50000", value_parser = count)]
     #[arg(requires = "records", help_heading = "Telemetry")]
     pub(super) records_rows: u32,
+    #[command(flatten)]
+    pub(super) rollup: RollupArgs,
     /// Append a line for each response to FILE, with the client's address and the path (personal data)
     #[arg(long, value_name = "FILE", help_heading = "Telemetry")]
     pub(super) access_log: Option<PathBuf>,

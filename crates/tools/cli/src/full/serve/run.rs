@@ -259,6 +259,7 @@ fn specification(args: &ServeArgs) -> Result<ServerSpec, Failure> {
             path: path.clone(),
             every: args.records_every.into(),
             rows: args.records_rows as usize,
+            ..args.rollup.apply(RecordsSpec::new(path))
         }),
         access_log: args.access_log.clone(),
         qlog: args.qlog.clone(),

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 use uncork_policy::{Prefix, UnixTime};
 use uncork_units::TimeDelta;
 
+use crate::full::rollup_args::RollupArgs;
 use crate::full::ttl::ttl;
 use crate::values::{Color, TextFormat};
 
@@ -154,6 +155,8 @@ pub(super) struct RecordArgs {
     /// Write Parquet files at least this often, if there are records
     #[arg(long, value_name = "TIME", default_value = "5min")]
     pub(super) records_every: TimeDelta,
+    #[command(flatten)]
+    pub(super) rollup: RollupArgs,
     /// MaxMind database, for AS and country of the client's network; repeat for several
     #[arg(long, value_name = "FILE.mmdb")]
     pub(super) geo: Vec<PathBuf>,

@@ -25,7 +25,8 @@ pub(super) fn record(pins: &SteerPins, args: &RecordArgs) -> Result<(), Failure>
     netns::enter(args.netns.as_deref())?;
     let steered = the_one(pins, args.cgroup.as_deref())?;
     let stop = flag_on_signal()?;
-    let spec = RecordsSpec { every: args.records_every.into(), ..RecordsSpec::new(&args.records) };
+    let spec = args.rollup.apply(RecordsSpec::new(&args.records));
+    let spec = RecordsSpec { every: args.records_every.into(), ..spec };
     let clients = Clients { origins: &origins, networks: &networks, has_ports: args.client_ports };
     let mut recorder =
         Recorder::start(&steered, clients, &spec, args.every.into()).map_err(failure)?;

@@ -1,0 +1,202 @@
+//! `uncork records rollup`: roll-ups from records, or from other roll-ups.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use uncork_records::{ROLLUP_PREFIX, write_rollup};
+use uncork_rollup::{Period, Rollup, RollupSpec, Rollups, is_rollup};
+
+use super::records;
+use super::rollup_args::host_name;
+use crate::failure::Failure;
+use crate::stdout;
+
+const EXAMPLES: &str = "\
+Examples:
+  uncork records rollup records/ -o rollups/
+  uncork records rollup monday.jsonl tuesday.jsonl -o rollups/ --host edge1 --period 10min
+  uncork records rollup rollups/ -o merged/";
+
+const AFTER: &str = "\
+Files of roll-ups add up: those of one host and period become one file. Equal records give equal bytes, in any order and any \
+split into files (docs/reference/rollups.md).
+
+Exit status: 0 done, 2 wrong usage or invalid records, 3 a file cannot be read or written, 5 a bug.";
+
+const FILES: &str = "<FILE|DIR>...";
+
+/// Make roll-ups of flow records: counts that add up (docs/reference/rollups.md)
+#[derive(Args, Debug)]
+pub(crate) struct RecordsArgs {
+    #[command(subcommand)]
+    command: RecordsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum RecordsCommand {
+    /// Make roll-ups: counts by client network, arm and period that any engine can add up
+    #[command(before_help = EXAMPLES, after_help = AFTER)]
+    Rollup(RollupFilesArgs),
+}
+
+#[derive(Args, Debug)]
+struct RollupFilesArgs {
+    /// Records or roll-ups: Parquet files, JSON Lines, or directories of both
+    #[arg(value_name = "FILE|DIR", required = true)]
+    files: Vec<PathBuf>,
+    /// Write roll-ups to DIR
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+    /// Length of the periods: a divisor of 30min
+    #[arg(long, value_name = "PERIOD", default_value = "5min")]
+    period: Period,
+    /// Host of the records [default: this host]
+    #[arg(long, value_name = "NAME")]
+    host: Option<String>,
+    /// Maximum rows of single clients in a roll-up; the others are folded into their AS, then into all
+    #[arg(long, value_name = "N", default_value = "100000")]
+    max_rows: usize,
+}
+
+pub(crate) fn run(args: &RecordsArgs) -> Result<(), Failure> {
+    let RecordsCommand::Rollup(args) = &args.command;
+    fs::create_dir_all(&args.output).map_err(|error| unwritable(&args.output, &error))?;
+    let mut written = Written::default();
+    let files = all_files(&args.files)?;
+    let has_rollups = files.iter().any(|file| is_named_rollup(file));
+    if has_rollups && files.iter().any(|file| !is_named_rollup(file)) {
+        let reason =
+            "records and roll-ups together would count the same traffic twice; name one of both";
+        return Err(Failure::Usage(reason.to_owned()));
+    }
+    if has_rollups {
+        merge(args, &files, &mut written)?
+    } else {
+        roll_up(args, &files, &mut written)?
+    }
+    stdout::write(written.text(&args.output).as_bytes())
+}
+
+/// Rolls records up.
+fn roll_up(
+    args: &RollupFilesArgs,
+    files: &[PathBuf],
+    written: &mut Written,
+) -> Result<(), Failure> {
+    let host = args.host.clone().unwrap_or_else(host_name);
+    let spec = RollupSpec { host, period: args.period, max_rows: args.max_rows };
+    let mut rollups = Rollups::new(spec);
+    for file in files {
+        for record in records::read_file(FILES, file)? {
+            rollups.add(&record).map_err(|error| Failure::value(FILES, file.display(), error))?;
+        }
+    }
+    written.write(&args.output, rollups.take())
+}
+
+/// Adds roll-ups of the same host and period up.
+fn merge(args: &RollupFilesArgs, files: &[PathBuf], written: &mut Written) -> Result<(), Failure> {
+    let mut by_host: Vec<(RollupSpec, Rollups)> = Vec::new();
+    for file in files {
+        let rollup = read_rollup(file)?;
+        let spec = rollup.spec();
+        let is_same = |it: &&mut (RollupSpec, Rollups)| it.0 == *spec;
+        let merged = match by_host.iter_mut().find(is_same) {
+            Some((_, rollups)) => rollups.merge(&rollup),
+            None => {
+                let mut rollups = Rollups::new(spec.clone());
+                let merged = rollups.merge(&rollup);
+                by_host.push((spec.clone(), rollups));
+                merged
+            }
+        };
+        merged.map_err(|error| Failure::value(FILES, file.display(), error))?;
+    }
+    for (_, mut rollups) in by_host {
+        written.write(&args.output, rollups.take())?;
+    }
+    Ok(())
+}
+
+fn read_rollup(file: &Path) -> Result<Rollup, Failure> {
+    let bytes = fs::read(file).map_err(|error| Failure::unreadable(FILES, file, &error))?;
+    Rollup::from_parquet(bytes).map_err(|error| Failure::value(FILES, file.display(), error))
+}
+
+/// Files as named; of directories with roll-ups these alone, because records next to them count the same traffic.
+fn all_files(given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let mut files = Vec::new();
+    for path in given {
+        if !path.is_dir() {
+            let bytes = fs::read(path).map_err(|error| Failure::unreadable(FILES, path, &error))?;
+            if is_rollup(&bytes) && !is_named_rollup(path) {
+                let reason = format!("a roll-up; its name must begin with {ROLLUP_PREFIX}");
+                return Err(Failure::value(FILES, path.display(), reason));
+            }
+            files.push(path.clone());
+            continue;
+        }
+        let unreadable = |error: io::Error| Failure::unreadable(FILES, path, &error);
+        let mut inside = Vec::new();
+        for entry in fs::read_dir(path).map_err(unreadable)? {
+            inside.push(entry.map_err(unreadable)?.path());
+        }
+        inside.retain(|file| is_named_rollup(file));
+        inside.sort();
+        if inside.is_empty() {
+            inside = records::files(FILES, std::slice::from_ref(path))?;
+        }
+        files.extend(inside);
+    }
+    Ok(files)
+}
+
+fn is_named_rollup(file: &Path) -> bool {
+    let name = file.file_name().and_then(|name| name.to_str());
+    name.is_some_and(|name| name.starts_with(ROLLUP_PREFIX) && name.ends_with(".parquet"))
+}
+
+/// What was written.
+#[derive(Default)]
+struct Written {
+    files: u64,
+    bytes: u64,
+    records: u64,
+    rows: usize,
+    folded: u64,
+}
+
+impl Written {
+    fn write(&mut self, directory: &Path, rollups: Vec<Rollup>) -> Result<(), Failure> {
+        for rollup in rollups {
+            let file = write_rollup(directory, &rollup);
+            let file = file.map_err(|error| unwritable(directory, &error))?;
+            self.files += 1;
+            self.bytes += fs::metadata(&file).map_err(|error| unwritable(&file, &error))?.len();
+            self.records += rollup.records();
+            self.rows += rollup.rows();
+            self.folded += rollup.folded();
+        }
+        Ok(())
+    }
+
+    fn text(&self, directory: &Path) -> String {
+        let Self { files, bytes, records, rows, folded } = self;
+        let directory = directory.display();
+        let mut text = format!(
+            "{directory}: {records} records in {files} roll-ups, {rows} rows, {bytes} bytes\n"
+        );
+        if *folded > 0 {
+            text += &format!(
+                "{folded} records are of clients without rows of their own (--max-rows)\n"
+            );
+        }
+        text
+    }
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> Failure {
+    Failure::Environment(format!("cannot write '{}': {error}", path.display()))
+}
