@@ -12,7 +12,7 @@ use crate::{Outcome, RecordsSpec, Sink, clock};
 
 /// How long after its end a period waits for records of responses and connections that began in it. Later ones are in another
 /// file of the period: files of a period add up.
-const GRACE: Duration = Duration::from_secs(60);
+const GRACE: Duration = Duration::from_mins(1);
 
 /// Counts each record, and passes those of the sample on.
 pub(crate) struct Rolled {

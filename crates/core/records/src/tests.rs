@@ -193,7 +193,9 @@ fn roll_ups_of_a_program_have_the_bytes_of_those_of_its_records() {
     let (summary, made) = run(&spec, &vec![now.as_nanos() as u64; 700]);
     assert_eq!(summary, RecordsSummary { written: 700, lost: 0 });
     let mut all = uncork_rollup::Rollups::new(rollup);
-    made.iter().for_each(|record| all.add(record).expect("it has a time"));
+    for record in &made {
+        all.add(record).expect("it has a time");
+    }
     let later = scratch.path("later");
     fs::create_dir(&later).expect("a directory");
     for rollup in all.take() {

@@ -22,7 +22,7 @@ fn record(seed: u64) -> FlowRecord {
     let start = BEGIN_NS + rng.below(10 * MINUTE_NS);
     let mut service = Service::blank(Scope::Response, start, "h2", "public");
     service.client = Some(format!("10.0.{client}.0/24").into());
-    service.asn = (client % 7 > 0).then_some(64_500 + client as u32 % 7);
+    service.asn = (!client.is_multiple_of(7)).then_some(64_500 + client as u32 % 7);
     service.responses = 1;
     service.broken_off = u64::from(rng.below(20) == 0);
     let size = 1 << rng.below(26);

@@ -83,7 +83,7 @@ impl Line {
     }
 
     fn add_to(&self, rollup: &mut Rollup) -> Result<(), RollupError> {
-        let group = self.group()?;
+        let group = self.group();
         match self.maybe(columns::FIRST) {
             Some(first_ns) => rollup.add_health(&group, &self.health(first_ns)?),
             None => rollup.add_other(&group, self.key()?, &self.values()?),
@@ -91,7 +91,7 @@ impl Line {
         Ok(())
     }
 
-    fn group(&self) -> Result<Group, RollupError> {
+    fn group(&self) -> Group {
         let mut group = Group::default();
         for column in &GROUP_TEXTS {
             if let Some(Field::Str(text)) = self.0.get(column.name) {
@@ -101,7 +101,7 @@ impl Line {
         if let Some(Field::Double(number)) = self.0.get(columns::PROPENSITY) {
             group.propensity = Some(number.to_bits());
         }
-        Ok(group)
+        group
     }
 
     fn key(&self) -> Result<Key, RollupError> {
