@@ -13,7 +13,7 @@ const BUILD: &str = "cargo build --release --features full";
 /// A command, and its purpose as in the full program.
 type LeftOut = (&'static str, &'static str);
 
-const COMMANDS: [LeftOut; 11] = [
+const COMMANDS: [LeftOut; 13] = [
     ("emu", "Run a command behind an emulated path, in real time"),
     (
         "policy",
@@ -34,6 +34,11 @@ const COMMANDS: [LeftOut; 11] = [
         "steer",
         "Give the connections of any server controllers by a policy, by BPF (docs/reference/steer.md)",
     ),
+    ("agent", "Keep a fleet's policy active on this host, from a store (docs/reference/fleet.md)"),
+    (
+        "fleet",
+        "Roll policies out to many hosts: signed versions in a store, in stages (docs/reference/fleet.md)",
+    ),
     (
         "status",
         "Show what of uncork is active on this host: settings, controllers, policies, tests, servers",
@@ -49,7 +54,7 @@ const COMMANDS: [LeftOut; 11] = [
     ),
 ];
 /// Commands that only Linux has.
-const OF_LINUX: [&str; 4] = ["play", "kernel", "steer", "status"];
+const OF_LINUX: [&str; 6] = ["play", "kernel", "steer", "agent", "fleet", "status"];
 
 /// The version, and whether it is of the full program.
 pub(crate) fn version() -> String {

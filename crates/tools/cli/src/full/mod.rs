@@ -2,9 +2,13 @@
 //! what of `uncork lab` reads or makes the records of a server. `left_out.rs` names all of it in a build without the feature.
 
 #[cfg(target_os = "linux")]
+mod agent;
+#[cfg(target_os = "linux")]
 mod command_line;
 mod emu;
 mod file;
+#[cfg(target_os = "linux")]
+mod fleet;
 mod host;
 #[cfg(target_os = "linux")]
 mod kernel;
@@ -46,6 +50,10 @@ pub(crate) enum Command {
     #[cfg(target_os = "linux")]
     Steer(steer::SteerArgs),
     #[cfg(target_os = "linux")]
+    Agent(Box<agent::AgentArgs>),
+    #[cfg(target_os = "linux")]
+    Fleet(fleet::FleetArgs),
+    #[cfg(target_os = "linux")]
     Status(status::StatusArgs),
 }
 
@@ -63,6 +71,10 @@ pub(crate) fn run(command: &Command, matches: &ArgMatches) -> Result<(), Failure
         Command::Kernel(args) => kernel::run(args),
         #[cfg(target_os = "linux")]
         Command::Steer(args) => steer::run(args),
+        #[cfg(target_os = "linux")]
+        Command::Agent(args) => agent::run(args),
+        #[cfg(target_os = "linux")]
+        Command::Fleet(args) => fleet::run(args),
         #[cfg(target_os = "linux")]
         Command::Status(args) => status::run(args),
     }

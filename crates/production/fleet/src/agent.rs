@@ -1,0 +1,399 @@
+//! One host's agent: from the store to an active policy.
+//!
+//! ```text
+//! poll ── roll-out: signature, serial ─► what this host shall run ── bundle: signature, version, expiry ─► policy parsed
+//!      ─► accepted is noted ─► version written whole ─► link renamed ─► applied, read back ─► report
+//! ```
+//!
+//! Each arrow may be the last thing that happens: the next poll begins again at the first one, and the link leads to a whole
+//! version all the time. What is noted before the link changes, so that an older version is refused even if the process dies then.
+
+use std::io;
+
+use thiserror::Error;
+use uncork_policy::{FileError, PublicKey, sha256};
+
+use crate::bundle::{self, BundleError, RESERVED};
+use crate::disk::Current;
+use crate::memory::Failed;
+use crate::report::{SCHEMA, cut};
+use crate::rollout::RolloutError;
+use crate::store::{Condition, Got, Object, Store, StoreError, Tag};
+use crate::{
+    ActiveVersion, Apply, Bundle, Disk, HostName, HostState, Kind, MAX_BUNDLE, Memory, POLICY,
+    PackedFile, Refusal, Report, Rollout, Target,
+};
+
+/// How an agent is set up.
+#[derive(Clone, Debug)]
+pub struct AgentSpec {
+    /// The host.
+    pub host: HostName,
+    /// Its place.
+    pub place: Option<HostName>,
+    /// The public keys of the publishers.
+    pub keys: Vec<PublicKey>,
+    /// The policy where no version is valid.
+    pub default: Vec<u8>,
+    /// How long what follows the link may take.
+    pub patience_s: u64,
+    /// How often a report is written that says nothing new.
+    pub report_every_s: u64,
+    /// The kernel's release, for reports.
+    pub kernel: String,
+    /// The kernel's TCP controllers; empty if they are not known.
+    pub controllers: Vec<String>,
+}
+
+/// An agent.
+pub struct Agent<S, A> {
+    spec: AgentSpec,
+    store: S,
+    disk: Disk,
+    apply: A,
+    /// The roll-out that was read last, so that an unchanged one need not be read again.
+    seen: Option<(Tag, Rollout)>,
+    /// The report in the store.
+    reported: Option<Report>,
+    /// The directory that this process has had applied. After a restart it is applied again: the host may have been, too.
+    applied: Option<String>,
+    /// Controllers that the kernel does not have, of the version with this SHA-256.
+    unsupported: Option<(String, Vec<String>)>,
+}
+
+/// Why a poll has not ended with what the host shall run.
+#[derive(Debug, Error)]
+enum Trouble {
+    #[error("the store is away: {0}")]
+    Store(#[from] StoreError),
+    #[error("{0} is not in the store; publish a policy first")]
+    Absent(String),
+    #[error("{0}: {1}")]
+    Rollout(&'static str, RolloutError),
+    #[error("{0}: {1}")]
+    Bundle(String, BundleError),
+    #[error("{0} has other bytes than the roll-out says; it was altered")]
+    Digest(String),
+    #[error("the policy of version {0}: {1}")]
+    Policy(u64, FileError),
+    #[error(transparent)]
+    Refusal(#[from] Refusal),
+    #[error("cannot find out what was accepted before: {0}; if the file is damaged, remove it")]
+    Memory(String),
+    #[error("cannot write to the disk: {0}")]
+    Disk(#[from] io::Error),
+    #[error("version {0} could not be activated: {1}")]
+    Failed(u64, String),
+}
+
+impl Trouble {
+    fn state(&self) -> HostState {
+        match self {
+            Self::Store(_) | Self::Absent(_) => HostState::Away,
+            Self::Disk(_) | Self::Failed(..) | Self::Policy(..) => HostState::Failed,
+            _ => HostState::Refused,
+        }
+    }
+}
+
+/// How a poll went.
+struct Outcome {
+    state: HostState,
+    wanted: Option<u64>,
+    error: Option<String>,
+}
+
+impl<S: Store, A: Apply> Agent<S, A> {
+    /// An agent of a host. The caller holds its lock ([`Disk::lock`]).
+    pub fn new(spec: AgentSpec, store: S, disk: Disk, apply: A) -> Self {
+        Self {
+            spec,
+            store,
+            disk,
+            apply,
+            seen: None,
+            reported: None,
+            applied: None,
+            unsupported: None,
+        }
+    }
+
+    /// Asks the store once, and activates what this host shall run. The time is that of the host's clock.
+    ///
+    /// # Errors
+    ///
+    /// If not even the report can be made, because the disk failed. Anything else is in the report.
+    pub fn poll(&mut self, clock_unix_s: u64) -> io::Result<Report> {
+        let outcome = self.follow(clock_unix_s);
+        let outcome = outcome.unwrap_or_else(|trouble| Outcome {
+            state: trouble.state(),
+            wanted: self.wanted().map(|target| target.version),
+            error: Some(cut(&trouble.to_string())),
+        });
+        let outcome = self.settle(outcome, clock_unix_s)?;
+        let report = self.report(outcome, clock_unix_s);
+        self.deliver(&report);
+        Ok(report)
+    }
+
+    /// What the last accepted roll-out has for this host.
+    fn wanted(&self) -> Option<&Target> {
+        let (_, rollout) = self.seen.as_ref()?;
+        rollout.target_of(&self.spec.host, self.spec.place.as_ref())
+    }
+
+    /// From the roll-out to the active version.
+    fn follow(&mut self, clock: u64) -> Result<Outcome, Trouble> {
+        let memory = self.disk.memory().map_err(|error| {
+            Trouble::Memory(format!("{}: {error}", self.disk.memory_file().display()))
+        })?;
+        let (rollout, mut memory) = self.rollout(memory)?;
+        let current = self.disk.current(&self.spec.keys);
+        let target = self.target(&rollout, &current);
+        let wanted = target.as_ref().map(|target| target.version);
+        let done = |state, error| Outcome { state, wanted, error };
+        let Some(target) = target else {
+            self.put_default(&current)?;
+            return Ok(done(HostState::Active, None));
+        };
+        if let Current::Version(there) = &current
+            && there.sha256 == target.sha256
+        {
+            memory.check(&rollout, &target, memory.now(clock))?;
+            return self.confirm(&mut memory, there, clock);
+        }
+        if let Some(failed) = memory.failure(&target) {
+            return Err(Trouble::Failed(failed.version, failed.error.clone()));
+        }
+        memory.check(&rollout, &target, memory.now(clock))?;
+        let (bundle, sealed) = self.bundle(&target)?;
+        memory.signed_unix_s = memory.signed_unix_s.max(bundle.manifest.made_unix_s);
+        memory.version = Some(target.version);
+        self.disk.save(&memory)?;
+        self.put(&target, bundle, sealed)?;
+        match self.disk.current(&self.spec.keys) {
+            Current::Version(there) if there.sha256 == target.sha256 => {
+                self.disk.clean(memory.good.as_deref())?;
+                self.confirm(&mut memory, &there, there.since_unix_s)
+            }
+            other => Err(Trouble::Failed(target.version, format!("read back: {other:?}"))),
+        }
+    }
+
+    /// The roll-out, accepted.
+    fn rollout(&mut self, mut memory: Memory) -> Result<(Rollout, Memory), Trouble> {
+        let name = Rollout::OBJECT;
+        let known = self.seen.as_ref().map(|(tag, _)| tag);
+        let object = match self.store.get(name, Kind::Rollout.max_size(), known)? {
+            Got::Absent => return Err(Trouble::Absent(name.to_owned())),
+            Got::Object(object) => Some(object),
+            Got::Unchanged => None,
+        };
+        let Some(Object { bytes, tag, .. }) = object else {
+            let rollout = self.seen.as_ref().map(|(_, rollout)| rollout.clone());
+            return rollout.map(|it| (it, memory)).ok_or(Trouble::Absent(name.to_owned()));
+        };
+        let opened = Rollout::open(&bytes, &self.spec.keys);
+        let (rollout, sha256) = opened.map_err(|error| Trouble::Rollout(name, error))?;
+        let before = memory.clone();
+        memory.accept(&rollout, &sha256)?;
+        if memory != before {
+            self.disk.save(&memory)?;
+        }
+        self.seen = Some((tag, rollout.clone()));
+        Ok((rollout, memory))
+    }
+
+    /// What this host shall run. Frozen, it stays with what it has, if that is one of the two versions.
+    fn target(&self, rollout: &Rollout, current: &Current) -> Option<Target> {
+        let target = rollout.target_of(&self.spec.host, self.spec.place.as_ref());
+        let is_next = |target: &&Target| {
+            rollout.next.as_ref().is_some_and(|next| next.target.sha256 == target.sha256)
+        };
+        let has_it = |target: &&Target| matches!(current, Current::Version(there) if there.sha256 == target.sha256);
+        match target.filter(|target| rollout.frozen && is_next(target) && !has_it(target)) {
+            Some(_) => rollout.stable.clone(),
+            None => target.cloned(),
+        }
+    }
+
+    /// The bundle of the roll-out, checked but for its version rules.
+    fn bundle(&self, target: &Target) -> Result<(Bundle, Vec<u8>), Trouble> {
+        let name = target.object();
+        let sealed = match self.store.get(&name, MAX_BUNDLE, None)? {
+            Got::Object(object) => object.bytes,
+            _ => return Err(Trouble::Absent(name)),
+        };
+        if sha256(&sealed) != target.sha256 {
+            return Err(Trouble::Digest(name));
+        }
+        let bundle = Bundle::open(&sealed, &self.spec.keys);
+        let bundle = bundle.map_err(|error| Trouble::Bundle(name, error))?;
+        Memory::check_bundle(target, &bundle.manifest)?;
+        bundle.policy().map_err(|error| Trouble::Policy(target.version, error))?;
+        Ok((bundle, sealed))
+    }
+
+    /// Has the link lead to a version.
+    fn put(&self, target: &Target, bundle: Bundle, sealed: Vec<u8>) -> io::Result<()> {
+        let mut files = bundle.files;
+        files.push(PackedFile { name: RESERVED.to_owned(), bytes: sealed });
+        let digest: String = target.sha256.chars().take(16).collect();
+        let name = self.disk.install(&format!("{:010}-{digest}", target.version), &files)?;
+        self.disk.switch(&name)
+    }
+
+    /// Whether what follows the link has this version active.
+    fn confirm(
+        &mut self,
+        memory: &mut Memory,
+        there: &ActiveVersion,
+        clock: u64,
+    ) -> Result<Outcome, Trouble> {
+        if let Err(error) = self.apply_linked() {
+            return self.give_up(memory, there, &error);
+        }
+        let behind = self.apply.behind(&self.disk.policy());
+        let wanted = Some(there.version);
+        if behind.is_empty() {
+            let linked = self.disk.linked();
+            if memory.good != linked {
+                memory.good = linked;
+                self.disk.save(memory)?;
+            }
+            return Ok(Outcome { state: HostState::Active, wanted, error: None });
+        }
+        let error = format!("another policy is applied, by {}", behind.join(", "));
+        if clock.saturating_sub(there.since_unix_s) > self.spec.patience_s {
+            return self.give_up(memory, there, &error);
+        }
+        Ok(Outcome { state: HostState::Waiting, wanted, error: Some(error) })
+    }
+
+    /// Has what the link leads to applied, if this process has not.
+    fn apply_linked(&mut self) -> Result<(), String> {
+        let linked = self.disk.linked();
+        if linked != self.applied {
+            self.applied = None;
+            self.apply.apply(&self.disk.policy())?;
+            self.applied = linked;
+        }
+        Ok(())
+    }
+
+    /// Returns to the version that was active before, or the default, and does not try this one again in this roll-out.
+    fn give_up(
+        &mut self,
+        memory: &mut Memory,
+        there: &ActiveVersion,
+        error: &str,
+    ) -> Result<Outcome, Trouble> {
+        let (version, sha256) = (there.version, there.sha256.clone());
+        memory.failed = Some(Failed { version, sha256, serial: memory.serial, error: cut(error) });
+        self.disk.save(memory)?;
+        let before = memory.good.clone().filter(|name| Some(name) != self.disk.linked().as_ref());
+        let now = memory.signed_unix_s;
+        match before.filter(|name| self.disk.is_good(name, now, &self.spec.keys)) {
+            Some(name) => self.disk.switch(&name)?,
+            None => self.switch_to_default()?,
+        }
+        Err(Trouble::Failed(version, error.to_owned()))
+    }
+
+    /// Activates the default, if it is not active.
+    fn put_default(&self, current: &Current) -> io::Result<()> {
+        if *current == Current::Default(sha256(&self.spec.default)) {
+            return Ok(());
+        }
+        self.switch_to_default()
+    }
+
+    fn switch_to_default(&self) -> io::Result<()> {
+        let bytes = self.spec.default.clone();
+        let digest: String = sha256(&bytes).chars().take(16).collect();
+        let files = [PackedFile { name: POLICY.to_owned(), bytes }];
+        let name = self.disk.install(&format!("default-{digest}"), &files)?;
+        self.disk.switch(&name)
+    }
+
+    /// What ends each poll, however it went: a version that has expired, or is not as it was signed, gives way to the default; and
+    /// what the link leads to is applied.
+    fn settle(&mut self, outcome: Outcome, clock: u64) -> io::Result<Outcome> {
+        let memory = self.disk.memory().unwrap_or_default();
+        let current = self.disk.current(&self.spec.keys);
+        let reason = match &current {
+            Current::Version(there) if memory.now(clock) < there.expires_unix_s => None,
+            Current::Default(digest) if *digest == sha256(&self.spec.default) => None,
+            Current::Default(_) => Some("the default of this host has changed".to_owned()),
+            Current::Version(there) => {
+                Some(format!("version {} has expired; the default is active", there.version))
+            }
+            Current::Damaged(reason) => Some(format!("{reason}; the default is active")),
+            Current::Nothing => Some("the default is active".to_owned()),
+        };
+        if reason.is_some() {
+            self.put_default(&current)?;
+        }
+        let applied = self.apply_linked().err();
+        let parts: Vec<String> = [outcome.error, reason, applied].into_iter().flatten().collect();
+        let error = (!parts.is_empty()).then(|| cut(&parts.join("; ")));
+        Ok(Outcome { error, ..outcome })
+    }
+
+    fn report(&mut self, outcome: Outcome, clock: u64) -> Report {
+        let active = match self.disk.current(&self.spec.keys) {
+            Current::Version(there) => Some(there),
+            _ => None,
+        };
+        // Without a roll-out of this process, what was accepted before it.
+        let serial = self.disk.memory().unwrap_or_default().serial;
+        Report {
+            schema: SCHEMA.to_owned(),
+            host: self.spec.host.clone(),
+            place: self.spec.place.clone(),
+            agent: env!("CARGO_PKG_VERSION").to_owned(),
+            kernel: self.spec.kernel.clone(),
+            unix_s: clock,
+            every_s: self.spec.report_every_s,
+            serial,
+            wanted: outcome.wanted,
+            state: outcome.state,
+            unsupported: active.as_ref().map(|it| self.unsupported(it)).unwrap_or_default(),
+            active,
+            error: outcome.error,
+        }
+    }
+
+    /// Controllers of the active version that the kernel does not have.
+    fn unsupported(&mut self, there: &ActiveVersion) -> Vec<String> {
+        if let Some((sha256, names)) = &self.unsupported
+            && *sha256 == there.sha256
+        {
+            return names.clone();
+        }
+        let mut names = Vec::new();
+        if let Ok(policy) = bundle::policy(&self.disk.files()) {
+            let asked = policy.settings().filter_map(|settings| settings.tcp.as_deref());
+            names.extend(asked.map(str::to_owned));
+        }
+        let has = |name: &String| self.spec.controllers.contains(name);
+        names.retain(|name| !self.spec.controllers.is_empty() && !has(name));
+        names.sort();
+        names.dedup();
+        self.unsupported = Some((there.sha256.clone(), names.clone()));
+        names
+    }
+
+    /// Leaves the report in the store, if it says something new or is due. A store that is away gets the next one.
+    fn deliver(&mut self, report: &Report) {
+        let is_due = self.reported.as_ref().is_none_or(|last| {
+            let age = report.unix_s.abs_diff(last.unix_s);
+            report.differs_from(last) || age >= self.spec.report_every_s
+        });
+        let Ok(bytes) = serde_json::to_vec(report) else { return };
+        let name = Report::object(&report.host);
+        if is_due && self.store.put(&name, &bytes, &Condition::Any).is_ok() {
+            self.reported = Some(report.clone());
+        }
+    }
+}

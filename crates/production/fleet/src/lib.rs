@@ -1,0 +1,40 @@
+//! Policies for many hosts: signed bundles in a store, a staged roll-out, and an agent on each host.
+//!
+//! The store is a directory or an object store ([`store`]); no server is ours. A publisher writes bundles ([`Bundle`]) and one
+//! signed document that names the version of each host ([`Rollout`]). An [`Agent`] reads both, verifies them before it parses
+//! them, activates whole versions ([`Disk`]), and leaves a [`Report`] in the store. Times are arguments.
+#![cfg(target_os = "linux")]
+#![forbid(unsafe_code)]
+
+mod agent;
+mod apply;
+mod bundle;
+mod disk;
+mod gate;
+mod host_name;
+mod key;
+mod memory;
+mod publish;
+mod report;
+mod rollout;
+mod sealed;
+mod stage;
+mod status;
+pub mod store;
+
+pub use agent::{Agent, AgentSpec};
+pub use apply::{Apply, Commands};
+#[cfg(fuzzing)]
+pub use bundle::read_body;
+pub use bundle::{Bundle, BundleError, MAX_BUNDLE, Manifest, POLICY, PackedFile};
+pub use disk::{Disk, Steps};
+pub use gate::{Gate, GateError};
+pub use host_name::{HostName, HostNameError};
+pub use key::{KeyError, SigningKey, public_key_pem, read_public_key};
+pub use memory::{Memory, Refusal};
+pub use publish::{Fleet, Next, PublishError};
+pub use report::{ActiveVersion, HostState, Report};
+pub use rollout::{Progress, Rollout, Target};
+pub use sealed::{Kind, Opened, SealError};
+pub use stage::{Stage, StageError};
+pub use status::{FleetStatus, HostStatus};

@@ -1,0 +1,403 @@
+//! The publisher's side: versions and roll-outs into the store.
+
+use std::cmp::max;
+
+use thiserror::Error;
+use uncork_policy::{FileError, PublicKey};
+
+use crate::bundle::BundleError;
+use crate::gate::Says;
+use crate::report::{MAX_REPORT, Report};
+use crate::rollout::RolloutError;
+use crate::status::{HostStatus, Reported};
+use crate::store::{Condition, Got, Store, StoreError, Tag};
+use crate::{
+    Bundle, Gate, HostName, Kind, MAX_BUNDLE, PackedFile, Progress, Rollout, SigningKey, Stage,
+    Target,
+};
+
+/// A fleet's store, for those who publish and look.
+pub struct Fleet<'a> {
+    store: &'a dyn Store,
+    keys: &'a [PublicKey],
+}
+
+/// Why nothing was published.
+#[derive(Debug, Error)]
+pub enum PublishError {
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// What is in the store is not acceptable.
+    #[error("the store's {0}: {1}")]
+    Rollout(&'static str, RolloutError),
+    /// A bundle.
+    #[error("{0}: {1}")]
+    Bundle(String, BundleError),
+    /// The new bundle cannot be packed.
+    #[error(transparent)]
+    Pack(#[from] BundleError),
+    /// The policy is refused.
+    #[error(transparent)]
+    Policy(#[from] FileError),
+    /// Nothing was published yet.
+    #[error("the store has no roll-out; publish a policy first")]
+    Nothing,
+    /// A version is on its way.
+    #[error(
+        "version {0} is at stage {1}; finish it with `uncork fleet publish STORE`, or run `uncork fleet rollback` first"
+    )]
+    Running(u64, Stage),
+    /// The fleet is frozen.
+    #[error("the fleet is frozen; run `uncork fleet freeze --off` first")]
+    Frozen,
+    /// The last stage leaves hosts out.
+    #[error("the last stage is {0}; it must be 100%")]
+    Stages(String),
+    /// No earlier version is valid.
+    #[error("the store has no version {0} that is valid; publish an old policy as a new version")]
+    NoVersion(String),
+}
+
+/// What comes next for a version that goes out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// No version goes out.
+    Nothing,
+    /// The stage with this index begins.
+    Stage(usize),
+    /// All hosts have it: it becomes the stable one.
+    Finish,
+    /// It stays where it is for now, for these reasons.
+    Hold(Vec<String>),
+    /// It must not go on, for these reasons.
+    Stop(Vec<String>),
+}
+
+impl<'a> Fleet<'a> {
+    /// The fleet of a store. Only what one of the keys has signed counts.
+    pub fn new(store: &'a dyn Store, keys: &'a [PublicKey]) -> Self {
+        Self { store, keys }
+    }
+
+    /// The current roll-out, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be read, or its roll-out is not signed with one of the keys.
+    pub fn rollout(&self) -> Result<Option<(Rollout, Tag)>, PublishError> {
+        let name = Rollout::OBJECT;
+        let Got::Object(object) = self.store.get(name, Kind::Rollout.max_size(), None)? else {
+            return Ok(None);
+        };
+        let opened = Rollout::open(&object.bytes, self.keys);
+        let (rollout, _) = opened.map_err(|error| PublishError::Rollout(name, error))?;
+        Ok(Some((rollout, object.tag)))
+    }
+
+    fn some_rollout(&self) -> Result<(Rollout, Tag), PublishError> {
+        self.rollout()?.ok_or(PublishError::Nothing)
+    }
+
+    /// What the hosts report.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be read. A report that cannot be read is in the result.
+    pub fn reports(&self) -> Result<Vec<Reported>, PublishError> {
+        let mut reports = Vec::new();
+        for name in self.store.list("reports")? {
+            let host = name.strip_suffix(".json").and_then(|name| name.parse::<HostName>().ok());
+            let Some(host) = host else { continue };
+            let object = match self.store.get(&Report::object(&host), MAX_REPORT, None) {
+                Ok(Got::Object(object)) => object,
+                Ok(_) => continue,
+                Err(error) => {
+                    reports.push(Reported { host, report: Err(error.to_string()) });
+                    continue;
+                }
+            };
+            let report = Report::read(&object.bytes, &host);
+            let report = report.map(|report| (report, object.modified_unix_s));
+            reports.push(Reported { host, report });
+        }
+        Ok(reports)
+    }
+
+    /// Publishes files as a new version, for the hosts of the first stage. A version with the same files as the stable one goes to
+    /// all hosts at once: it only lasts longer.
+    ///
+    /// # Errors
+    ///
+    /// See [`PublishError`]. Nothing active changes then.
+    pub fn begin(
+        &self,
+        key: &SigningKey,
+        files: &[PackedFile],
+        (stages, hold_s): (Vec<Stage>, u64),
+        (now, expires): (u64, u64),
+    ) -> Result<Rollout, PublishError> {
+        let (before, condition) = match self.rollout()? {
+            Some((rollout, tag)) => (Some(rollout), Condition::Same(tag)),
+            None => (None, Condition::New),
+        };
+        let version = before.as_ref().map_or(0, |before| before.highest) + 1;
+        let stages = if self.is_stable(before.as_ref(), files) { Vec::new() } else { stages };
+        let sealed = Bundle::seal(version, (now, expires), files, key)?;
+        let bundle = Bundle::open(&sealed, &[key.public()])?;
+        bundle.policy()?;
+        let target = Target { version, sha256: bundle.sha256, expires_unix_s: expires };
+        let object = target.object();
+        let rollout = Rollout::begin(before.as_ref(), target, (stages, hold_s), now)?;
+        self.store.put(&object, &sealed, &Condition::Any)?;
+        self.put(&rollout, key, &condition)?;
+        Ok(rollout)
+    }
+
+    /// Whether these are the files of the stable version.
+    fn is_stable(&self, before: Option<&Rollout>, files: &[PackedFile]) -> bool {
+        let stable = before.and_then(|before| before.stable.as_ref());
+        let bundle = stable.and_then(|stable| self.bundle(&stable.object()).ok());
+        bundle.is_some_and(|bundle| bundle.files == files)
+    }
+
+    /// Takes the next step of the version that goes out, as [`Rollout::next_step`] found it.
+    ///
+    /// # Errors
+    ///
+    /// See [`PublishError`].
+    pub fn go_on(&self, key: &SigningKey, step: &Next, now: u64) -> Result<Rollout, PublishError> {
+        let (before, tag) = self.some_rollout()?;
+        let rollout = before.after(step, now);
+        self.put(&rollout, key, &Condition::Same(tag))?;
+        Ok(rollout)
+    }
+
+    /// Has all hosts return: from the version that goes out to the stable one; without one, to the given version or the one
+    /// before.
+    ///
+    /// # Errors
+    ///
+    /// See [`PublishError`].
+    pub fn roll_back(
+        &self,
+        key: &SigningKey,
+        version: Option<u64>,
+        now: u64,
+    ) -> Result<Rollout, PublishError> {
+        let (before, tag) = self.some_rollout()?;
+        let stable = match (version, &before.next) {
+            (None, Some(_)) => before.stable.clone(),
+            (version, _) => Some(self.earlier(&before, version, now)?),
+        };
+        let rollout = before.rolled_back_to(stable, now);
+        self.put(&rollout, key, &Condition::Same(tag))?;
+        Ok(rollout)
+    }
+
+    /// The given version, or the highest below the stable one, if it is valid.
+    fn earlier(
+        &self,
+        before: &Rollout,
+        version: Option<u64>,
+        now: u64,
+    ) -> Result<Target, PublishError> {
+        let below = before.stable.as_ref().map_or(0, |stable| stable.version);
+        for name in self.store.list("bundles")?.into_iter().rev() {
+            let Ok(bundle) = self.bundle(&format!("bundles/{name}")) else { continue };
+            let found = bundle.manifest.version;
+            let is_it = version.map_or(found < below, |version| found == version);
+            if is_it && now < bundle.manifest.expires_unix_s {
+                let (sha256, expires_unix_s) = (bundle.sha256, bundle.manifest.expires_unix_s);
+                return Ok(Target { version: found, sha256, expires_unix_s });
+            }
+        }
+        let text = version.map_or_else(|| format!("before {below}"), |it| it.to_string());
+        Err(PublishError::NoVersion(text))
+    }
+
+    /// Has all hosts stay where they are, or ends that.
+    ///
+    /// # Errors
+    ///
+    /// See [`PublishError`].
+    pub fn freeze(
+        &self,
+        key: &SigningKey,
+        frozen: bool,
+        now: u64,
+    ) -> Result<Rollout, PublishError> {
+        let (before, tag) = self.some_rollout()?;
+        let rollout = Rollout { frozen, ..before.following(now) };
+        self.put(&rollout, key, &Condition::Same(tag))?;
+        Ok(rollout)
+    }
+
+    fn bundle(&self, object: &str) -> Result<Bundle, PublishError> {
+        let Got::Object(found) = self.store.get(object, MAX_BUNDLE, None)? else {
+            return Err(PublishError::NoVersion(object.to_owned()));
+        };
+        let bundle = Bundle::open(&found.bytes, self.keys);
+        bundle.map_err(|error| PublishError::Bundle(object.to_owned(), error))
+    }
+
+    /// Writes a roll-out, if the store still has the one before, and a copy for later readers.
+    fn put(
+        &self,
+        rollout: &Rollout,
+        key: &SigningKey,
+        condition: &Condition,
+    ) -> Result<(), PublishError> {
+        let sealed = rollout.seal(key);
+        let sealed = sealed.map_err(|error| {
+            PublishError::Rollout(Rollout::OBJECT, RolloutError::Document(error))
+        })?;
+        self.store.put(Rollout::OBJECT, &sealed, condition)?;
+        self.store.put(&format!("rollouts/{:010}", rollout.serial), &sealed, &Condition::Any)?;
+        Ok(())
+    }
+}
+
+impl Rollout {
+    /// The next document, with the same content.
+    fn following(&self, now: u64) -> Self {
+        Self { serial: self.serial + 1, made_unix_s: max(now, self.made_unix_s), ..self.clone() }
+    }
+
+    /// A new version for the hosts of the first stage; for all hosts without stages.
+    fn begin(
+        before: Option<&Self>,
+        target: Target,
+        (mut stages, hold_s): (Vec<Stage>, u64),
+        now: u64,
+    ) -> Result<Self, PublishError> {
+        let all = || Stage::Share(uncork_policy::SLOTS);
+        if stages.is_empty() {
+            stages.push(all());
+        }
+        if let Some(last) = stages.last().filter(|last| !last.is_all()) {
+            return Err(PublishError::Stages(last.to_string()));
+        }
+        if let Some(next) = before.and_then(|before| before.next.as_ref()) {
+            let stage = next.stages.get(next.stage).cloned().unwrap_or_else(all);
+            return Err(PublishError::Running(next.target.version, stage));
+        }
+        if before.is_some_and(|before| before.frozen) {
+            return Err(PublishError::Frozen);
+        }
+        let highest = target.version;
+        let next = Some(Progress { target, stages, stage: 0, since_unix_s: now, hold_s });
+        Ok(match before {
+            Some(before) => Self { next, highest, ..before.following(now) },
+            None => Self {
+                serial: 1,
+                made_unix_s: now,
+                stable: None,
+                next,
+                rolled_back: None,
+                frozen: false,
+                highest,
+            },
+        })
+    }
+
+    fn after(&self, step: &Next, now: u64) -> Self {
+        let mut rollout = self.following(now);
+        match step {
+            Next::Stage(stage) => {
+                if let Some(next) = &mut rollout.next {
+                    (next.stage, next.since_unix_s) = (*stage, now);
+                }
+            }
+            Next::Finish => rollout.finish(),
+            Next::Nothing | Next::Hold(_) | Next::Stop(_) => {}
+        }
+        rollout
+    }
+
+    fn finish(&mut self) {
+        if let Some(next) = self.next.take() {
+            // Agents that were away during the roll-back return now by a higher version.
+            self.rolled_back = self.rolled_back.filter(|version| *version > next.target.version);
+            self.stable = Some(next.target);
+        }
+    }
+
+    fn rolled_back_to(&self, stable: Option<Target>, now: u64) -> Self {
+        let rolled_back = Some(self.highest);
+        Self { stable, next: None, rolled_back, frozen: false, ..self.following(now) }
+    }
+
+    /// What comes next for the version that goes out, by the reports of the hosts and by verdicts. `max_failed` hosts may fail.
+    pub fn next_step(
+        &self,
+        hosts: &[HostStatus],
+        gates: &[Gate],
+        max_failed: usize,
+        now: u64,
+    ) -> Next {
+        let Some(next) = &self.next else { return Next::Nothing };
+        if self.frozen {
+            return Next::Hold(vec!["the fleet is frozen".to_owned()]);
+        }
+        let version = next.target.version;
+        let in_stage: Vec<_> =
+            hosts.iter().filter(|host| next.has(&host.host, host.place.as_ref())).collect();
+        let says: Vec<Says> = gates.iter().map(|gate| gate.of(next)).collect();
+        let failed = in_stage.iter().filter(|host| host.is_failing(version));
+        let failed: Vec<&str> = failed.map(|host| host.host.as_str()).collect();
+        let mut stops: Vec<String> = says.iter().filter_map(Says::stop).collect();
+        if failed.len() > max_failed {
+            stops.push(format!(
+                "{} of {} hosts cannot activate version {version}: {}",
+                failed.len(),
+                in_stage.len(),
+                failed.iter().take(5).copied().collect::<Vec<_>>().join(", ")
+            ));
+        }
+        if !stops.is_empty() {
+            return Next::Stop(stops);
+        }
+        let holds = holds(next, &in_stage, &says, now);
+        if !holds.is_empty() {
+            return Next::Hold(holds);
+        }
+        if next.stage + 1 < next.stages.len() { Next::Stage(next.stage + 1) } else { Next::Finish }
+    }
+}
+
+impl Says {
+    fn stop(&self) -> Option<String> {
+        if let Self::Stop(reason) = self { Some(reason.clone()) } else { None }
+    }
+}
+
+/// Why a stage has to wait.
+fn holds(next: &Progress, in_stage: &[&HostStatus], says: &[Says], now: u64) -> Vec<String> {
+    let version = next.target.version;
+    // A stage without hosts shows nothing, however long it is held.
+    if in_stage.is_empty() && next.stage + 1 < next.stages.len() {
+        return Vec::new();
+    }
+    let mut holds = Vec::new();
+    let until = next.since_unix_s.saturating_add(next.hold_s);
+    if now < until {
+        holds.push(format!("the stage is held for {} s more", until - now));
+    }
+    let silent = in_stage.iter().filter(|host| host.silent).count();
+    if silent * 2 > in_stage.len() {
+        holds.push(format!("{silent} of {} hosts of the stage are silent", in_stage.len()));
+    }
+    let is_late = |host: &&&HostStatus| !host.silent && !host.runs(version);
+    let late = in_stage.iter().filter(is_late).filter(|it| !it.is_failing(version));
+    let late: Vec<&str> = late.map(|host| host.host.as_str()).collect();
+    if !late.is_empty() {
+        let some = late.iter().take(5).copied().collect::<Vec<_>>().join(", ");
+        holds.push(format!("{} hosts do not run version {version} yet: {some}", late.len()));
+    }
+    holds.extend(says.iter().filter_map(|it| match it {
+        Says::Wait(reason) => Some(reason.clone()),
+        Says::Go | Says::Stop(_) => None,
+    }));
+    holds
+}

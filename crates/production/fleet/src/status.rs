@@ -1,0 +1,387 @@
+//! Which hosts run which version: `docs/schemas/fleet-status-1.json`.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde::Serialize;
+use uncork_config::visible;
+
+use crate::{ActiveVersion, HostName, HostState, Report, Rollout, Stage, Target};
+
+const SCHEMA: &str = "uncork.fleet-status/1";
+/// A host is silent after this number of reports that did not come.
+const MISSED: u64 = 3;
+/// A clock that is off by less is not named: a report takes a while to the store.
+const CLOCK_S: u64 = 60;
+
+/// A host's report in the store, with the time of the store.
+#[derive(Clone, Debug)]
+pub struct Reported {
+    /// The host, by the object's name.
+    pub host: HostName,
+    /// The report, or why it cannot be read.
+    pub report: Result<(Report, u64), String>,
+}
+
+/// What `uncork fleet status` shows.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct FleetStatus {
+    #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
+    schema: &'static str,
+    /// When the store was read.
+    pub unix_s: u64,
+    /// The serial of the roll-out.
+    pub serial: u64,
+    /// The version of the hosts that no stage has; null is the default of each host.
+    pub stable: Option<VersionStatus>,
+    /// The version that goes out.
+    pub next: Option<NextStatus>,
+    /// Whether all hosts stay where they are.
+    pub frozen: bool,
+    /// The highest version that was rolled back.
+    pub rolled_back: Option<u64>,
+    /// How many hosts run each version; `default` is that of the host.
+    pub versions: BTreeMap<String, usize>,
+    /// The hosts that have reported.
+    pub hosts: Vec<HostStatus>,
+    /// What needs attention. If there is any, the exit status is 1.
+    pub attention: Vec<String>,
+}
+
+/// A version.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct VersionStatus {
+    /// Its number.
+    pub version: u64,
+    /// Until when it counts.
+    pub expires_unix_s: u64,
+}
+
+/// A version that goes out.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct NextStatus {
+    /// Its number.
+    pub version: u64,
+    /// Until when it counts.
+    pub expires_unix_s: u64,
+    /// Its stages, such as `10%` or `place:fra1`.
+    #[cfg_attr(test, schemars(with = "Vec<String>"))]
+    pub stages: Vec<Stage>,
+    /// The index of the current one.
+    pub stage: usize,
+    /// Since when.
+    pub since_unix_s: u64,
+    /// How long it is held at least.
+    pub hold_s: u64,
+}
+
+/// A host.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct HostStatus {
+    /// Its name.
+    #[cfg_attr(test, schemars(with = "String"))]
+    pub host: HostName,
+    /// Its place.
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    pub place: Option<HostName>,
+    /// The version that it shall run by the roll-out; null is its default.
+    pub wanted: Option<u64>,
+    /// The active version; null is its default.
+    pub active: Option<ActiveVersion>,
+    /// What it says of that; null if its report cannot be read.
+    pub state: Option<HostState>,
+    /// Whether its reports have stopped.
+    pub silent: bool,
+    /// The age of its report in seconds, by the clock of the store.
+    pub age_s: Option<u64>,
+    /// How many seconds its clock is ahead of the store's, if it is off.
+    pub clock_s: Option<i64>,
+    /// Whether it runs another version than it shall.
+    pub drift: bool,
+    /// TCP controllers of its version that its kernel does not have.
+    pub unsupported: Vec<String>,
+    /// Its kernel's release.
+    pub kernel: Option<String>,
+    /// Why its state is what it is.
+    pub error: Option<String>,
+}
+
+impl HostStatus {
+    fn new(reported: Reported, rollout: &Rollout, now: u64) -> Self {
+        let host = reported.host;
+        let (report, modified) = match reported.report {
+            Ok(read) => read,
+            Err(error) => return Self::unreadable(host, rollout, error),
+        };
+        let wanted = rollout.target_of(&host, report.place.as_ref());
+        let age_s = now.saturating_sub(modified);
+        let clock = report.unix_s.cast_signed().saturating_sub(modified.cast_signed());
+        let runs = report.active.as_ref().map(|there| &there.sha256);
+        let drift = runs != wanted.map(|target| &target.sha256);
+        Self {
+            wanted: wanted.map(|target| target.version),
+            state: Some(report.state),
+            silent: age_s > report.every_s.saturating_mul(MISSED),
+            age_s: Some(age_s),
+            clock_s: (clock.unsigned_abs() > CLOCK_S).then_some(clock),
+            drift,
+            unsupported: report.unsupported,
+            kernel: Some(report.kernel),
+            error: report.error,
+            place: report.place,
+            active: report.active,
+            host,
+        }
+    }
+
+    fn unreadable(host: HostName, rollout: &Rollout, error: String) -> Self {
+        let wanted = rollout.target_of(&host, None).map(|target| target.version);
+        Self {
+            host,
+            place: None,
+            wanted,
+            active: None,
+            state: None,
+            silent: true,
+            age_s: None,
+            clock_s: None,
+            drift: true,
+            unsupported: Vec::new(),
+            kernel: None,
+            error: Some(error),
+        }
+    }
+
+    pub(crate) fn runs(&self, version: u64) -> bool {
+        let is_there = self.active.as_ref().is_some_and(|there| there.version == version);
+        is_there && self.state == Some(HostState::Active)
+    }
+
+    /// Whether it cannot activate this version.
+    pub(crate) fn is_failing(&self, version: u64) -> bool {
+        let fails = matches!(self.state, Some(HostState::Failed | HostState::Refused));
+        fails && self.wanted == Some(version) && !self.silent
+    }
+}
+
+impl FleetStatus {
+    /// The state of a fleet, by its roll-out and reports.
+    pub fn new(rollout: &Rollout, reported: Vec<Reported>, now: u64) -> Self {
+        let hosts: Vec<HostStatus> =
+            reported.into_iter().map(|it| HostStatus::new(it, rollout, now)).collect();
+        let mut versions = BTreeMap::new();
+        for host in &hosts {
+            let there = host.active.as_ref().map(|there| there.version.to_string());
+            *versions.entry(there.unwrap_or_else(|| "default".to_owned())).or_default() += 1;
+        }
+        let version = |target: &Target| VersionStatus {
+            version: target.version,
+            expires_unix_s: target.expires_unix_s,
+        };
+        let next = rollout.next.as_ref().map(|next| NextStatus {
+            version: next.target.version,
+            expires_unix_s: next.target.expires_unix_s,
+            stages: next.stages.clone(),
+            stage: next.stage,
+            since_unix_s: next.since_unix_s,
+            hold_s: next.hold_s,
+        });
+        let mut status = Self {
+            schema: SCHEMA,
+            unix_s: now,
+            serial: rollout.serial,
+            stable: rollout.stable.as_ref().map(version),
+            next,
+            frozen: rollout.frozen,
+            rolled_back: rollout.rolled_back,
+            versions,
+            hosts,
+            attention: Vec::new(),
+        };
+        status.attention = status.needs_attention();
+        status
+    }
+
+    fn count(&self, is_it: impl Fn(&HostStatus) -> bool) -> usize {
+        self.hosts.iter().filter(|host| is_it(host)).count()
+    }
+
+    /// What an operator has to look at, with the first hosts.
+    fn needs_attention(&self) -> Vec<String> {
+        type Test = fn(&HostStatus) -> bool;
+        let tests: [(&str, Test); 5] = [
+            ("cannot activate their version", |host| {
+                matches!(host.state, Some(HostState::Failed | HostState::Refused))
+            }),
+            ("are silent", |host| host.silent),
+            ("lack a controller of their version in the kernel", |host| {
+                !host.unsupported.is_empty()
+            }),
+            ("have a clock that is off by over a minute", |host| host.clock_s.is_some()),
+            ("run their default instead of a version", |host| {
+                host.wanted.is_some() && host.active.is_none() && host.state.is_some()
+            }),
+        ];
+        let line = |(what, is_it): (&str, Test)| {
+            let names: Vec<&str> = (self.hosts.iter().filter(|host| is_it(host)))
+                .map(|host| host.host.as_str())
+                .collect();
+            let some = names.iter().take(3).copied().collect::<Vec<_>>().join(", ");
+            (!names.is_empty()).then(|| format!("{} hosts {what}: {some}", names.len()))
+        };
+        let mut attention: Vec<String> = tests.into_iter().filter_map(line).collect();
+        attention.extend(self.expiry());
+        attention
+    }
+
+    /// A stable version that expires within a day.
+    fn expiry(&self) -> Option<String> {
+        let stable = self.stable.as_ref()?;
+        let left = stable.expires_unix_s.saturating_sub(self.unix_s);
+        let version = stable.version;
+        (left < 86_400).then(|| {
+            format!("version {version} expires in {left} s; publish it again: hosts then run their default")
+        })
+    }
+
+    /// Lines for a terminal: the roll-out, the versions, the hosts that need attention or all.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing into a string cannot fail.
+        let _ = writeln!(
+            text,
+            "roll-out     {}{}",
+            self.serial,
+            if self.frozen { ", frozen" } else { "" }
+        );
+        let stable =
+            self.stable.as_ref().map_or("none: the default of each host".to_owned(), |it| {
+                format!(
+                    "version {}, expires in {}",
+                    it.version,
+                    span(it.expires_unix_s, self.unix_s)
+                )
+            });
+        let _ = writeln!(text, "stable       {stable}");
+        if let Some(next) = &self.next {
+            let stage = next.stages.get(next.stage).map(ToString::to_string).unwrap_or_default();
+            let (at, of) = (next.stage + 1, next.stages.len());
+            let since = span(self.unix_s, next.since_unix_s);
+            let version = next.version;
+            let _ = writeln!(
+                text,
+                "next         version {version}, stage {at} of {of} ({stage}), since {since}"
+            );
+        }
+        for (version, hosts) in &self.versions {
+            let name = if version == "default" {
+                "default".to_owned()
+            } else {
+                format!("version {version}")
+            };
+            let _ = writeln!(text, "             {hosts} hosts run {name}");
+        }
+        for host in &self.hosts {
+            let _ = writeln!(text, "{}", host.line(self.unix_s));
+        }
+        for line in &self.attention {
+            let _ = writeln!(text, "attention    {}", visible(line));
+        }
+        text
+    }
+
+    /// Metrics for Prometheus, as a file that node_exporter reads.
+    pub fn metrics(&self) -> String {
+        let mut text = String::new();
+        let mut family = |name: &str, help: &str, values: &[(String, f64)]| {
+            // Writing into a string cannot fail.
+            let _ = writeln!(
+                text,
+                "# HELP uncork_fleet_{name} {help}\n# TYPE uncork_fleet_{name} gauge"
+            );
+            for (labels, value) in values {
+                let _ = writeln!(text, "uncork_fleet_{name}{labels} {value}");
+            }
+        };
+        let none = String::new;
+        let versions: Vec<_> = (self.versions.iter())
+            .map(|(version, hosts)| (format!("{{version=\"{version}\"}}"), *hosts as f64))
+            .collect();
+        family("hosts", "Hosts by the active version.", &versions);
+        let states = [
+            ("active", self.count(|host| host.state == Some(HostState::Active))),
+            ("waiting", self.count(|host| host.state == Some(HostState::Waiting))),
+            ("failed", self.count(|host| host.state == Some(HostState::Failed))),
+            ("refused", self.count(|host| host.state == Some(HostState::Refused))),
+            ("away", self.count(|host| host.state == Some(HostState::Away))),
+        ];
+        let states = states.map(|(state, hosts)| (format!("{{state=\"{state}\"}}"), hosts as f64));
+        family("state_hosts", "Hosts by what they report.", &states);
+        let one = |count: usize| [(none(), count as f64)];
+        family("silent_hosts", "Hosts without recent reports.", &one(self.count(|it| it.silent)));
+        let drift = self.count(|it| it.drift && !it.silent);
+        family("drifted_hosts", "Hosts that run another version than they shall.", &one(drift));
+        let unsupported = self.count(|it| !it.unsupported.is_empty());
+        family(
+            "unsupported_hosts",
+            "Hosts with a kernel that lacks a controller.",
+            &one(unsupported),
+        );
+        family("rollout_serial", "The serial of the roll-out.", &[(none(), self.serial as f64)]);
+        family("frozen", "Whether the fleet is frozen.", &one(usize::from(self.frozen)));
+        if let Some(stable) = &self.stable {
+            let expires = [(none(), stable.expires_unix_s as f64)];
+            family("expires_timestamp_seconds", "When the stable version expires.", &expires);
+        }
+        let made = [(none(), self.unix_s as f64)];
+        family("status_timestamp_seconds", "When the store was read.", &made);
+        text
+    }
+}
+
+impl HostStatus {
+    fn line(&self, now: u64) -> String {
+        let version = self.active.as_ref().map_or("default".to_owned(), |there| {
+            format!("version {} for {}", there.version, span(now, there.since_unix_s))
+        });
+        let state = match self.state {
+            _ if self.silent => "silent",
+            Some(HostState::Active) => "active",
+            Some(HostState::Waiting) => "waiting",
+            Some(HostState::Failed) => "failed",
+            Some(HostState::Refused) => "refused",
+            Some(HostState::Away) => "store away",
+            None => "unreadable",
+        };
+        let place = self.place.as_ref().map(|place| format!(" ({place})")).unwrap_or_default();
+        let error = self.error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
+        let line = format!("{:<24} {version:<24} {state}{error}", format!("{}{place}", self.host));
+        visible(&line).into_owned()
+    }
+}
+
+/// From one time to a later one, in the largest unit that fits.
+fn span(later: u64, earlier: u64) -> String {
+    match later.saturating_sub(earlier) {
+        s @ 0..120 => format!("{s} s"),
+        s @ 120..7200 => format!("{} min", s / 60),
+        s @ 7200..172_800 => format!("{} h", s / 3600),
+        s => format!("{} d", s / 86_400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uncork_testkit::assert_schema;
+
+    use super::*;
+
+    #[test]
+    fn schema_is_current() {
+        assert_schema!(FleetStatus, "fleet-status-1", "`uncork fleet status --format json`");
+    }
+}

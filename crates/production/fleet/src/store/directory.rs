@@ -1,0 +1,189 @@
+//! A directory as a store.
+
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::process;
+
+use rustix::fs::{FlockOperation, OFlags, flock};
+
+use super::{Condition, Got, Object, Store, StoreError, Tag};
+
+/// A directory, perhaps on a network file system. Objects are files that are written whole and renamed. Writers with a condition
+/// lock `.lock`.
+#[derive(Clone, Debug)]
+pub struct Directory(PathBuf);
+
+impl Directory {
+    /// The store in a directory. It is made when something is written.
+    pub fn new(path: &Path) -> Self {
+        Self(path.to_owned())
+    }
+
+    fn away(&self, name: &str, error: &io::Error) -> StoreError {
+        StoreError::Away(self.0.join(name).display().to_string(), error.to_string())
+    }
+
+    fn read(&self, name: &str, max: u64, known: Option<&Tag>) -> io::Result<Got> {
+        // Nothing waits for the other end of a fifo.
+        let mut options = OpenOptions::new();
+        options.read(true).custom_flags(OFlags::NONBLOCK.bits() as i32);
+        let file = match options.open(self.0.join(name)) {
+            // A store that is away has no objects, and says so.
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return fs::metadata(&self.0).map(|_| Got::Absent);
+            }
+            opened => opened?,
+        };
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Err(io::Error::other("it is not a regular file"));
+        }
+        let tag = tag(&metadata);
+        if known == Some(&tag) {
+            return Ok(Got::Unchanged);
+        }
+        let mut bytes = Vec::new();
+        file.take(max + 1).read_to_end(&mut bytes)?;
+        let modified_unix_s = u64::try_from(metadata.mtime()).unwrap_or(0);
+        Ok(Got::Object(Object { bytes, tag, modified_unix_s }))
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let path = self.0.join(name);
+        let folder = path.parent().unwrap_or(&self.0);
+        let file = path.file_name().unwrap_or_default().to_string_lossy();
+        let new = folder.join(format!(".{file}.{}.new", process::id()));
+        let written = (|| {
+            let mut opened = File::create(&new)?;
+            opened.write_all(bytes)?;
+            opened.sync_all()?;
+            fs::rename(&new, &path)
+        })();
+        written.inspect_err(|_| {
+            // Of no use to anybody.
+            let _ = fs::remove_file(&new);
+        })
+    }
+
+    /// Locks the store against other writers with a condition.
+    fn lock(&self) -> io::Result<File> {
+        let lock = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(self.0.join(".lock"))?;
+        flock(&lock, FlockOperation::LockExclusive)?;
+        Ok(lock)
+    }
+}
+
+impl Store for Directory {
+    fn get(&self, name: &str, max: u64, known: Option<&Tag>) -> Result<Got, StoreError> {
+        let got = self.read(name, max, known).map_err(|error| self.away(name, &error))?;
+        match got {
+            Got::Object(object) if object.bytes.len() as u64 > max => {
+                Err(StoreError::Large(self.0.join(name).display().to_string(), max))
+            }
+            got => Ok(got),
+        }
+    }
+
+    fn put(&self, name: &str, bytes: &[u8], condition: &Condition) -> Result<(), StoreError> {
+        let away = |error: io::Error| self.away(name, &error);
+        let folder = self.0.join(name);
+        fs::create_dir_all(folder.parent().unwrap_or(&self.0)).map_err(away)?;
+        let _lock = match condition {
+            Condition::Any => None,
+            _ => Some(self.lock().map_err(away)?),
+        };
+        let holds = match (condition, fs::metadata(self.0.join(name))) {
+            (Condition::Any, _) => true,
+            (Condition::New, found) => found.is_err(),
+            (Condition::Same(expected), found) => found.is_ok_and(|found| tag(&found) == *expected),
+        };
+        if !holds {
+            return Err(StoreError::Conflict(self.0.join(name).display().to_string()));
+        }
+        self.write(name, bytes).map_err(away)
+    }
+
+    fn list(&self, folder: &str) -> Result<Vec<String>, StoreError> {
+        let entries = match fs::read_dir(self.0.join(folder)) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(|error| self.away(folder, &error))?,
+        };
+        let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+        let mut names: Vec<String> = names.filter(|name| !name.starts_with('.')).collect();
+        names.sort();
+        Ok(names)
+    }
+}
+
+/// A renamed file has another inode; one that is written in place has another time.
+fn tag(metadata: &Metadata) -> Tag {
+    let (inode, size) = (metadata.ino(), metadata.size());
+    Tag(format!(
+        "{inode:x}-{size:x}-{:x}-{:x}-{:x}",
+        metadata.mtime(),
+        metadata.mtime_nsec(),
+        metadata.ctime_nsec()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use uncork_testkit::Scratch;
+
+    use super::*;
+
+    fn object(store: &Directory, name: &str) -> Object {
+        match store.get(name, 100, None).unwrap() {
+            Got::Object(object) => object,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn object_read_with_its_tag_is_unchanged_until_it_is_written() {
+        let scratch = Scratch::new("fleet-store");
+        let store = Directory::new(&scratch.path("store"));
+        assert!(matches!(store.get("a/b", 9, None), Err(StoreError::Away(..))), "no directory");
+        store.put("a/b", b"one", &Condition::New).unwrap();
+        let one = object(&store, "a/b");
+        assert_eq!(one.bytes, b"one");
+        assert!(matches!(store.get("a/b", 9, Some(&one.tag)).unwrap(), Got::Unchanged));
+        store.put("a/b", b"two", &Condition::Any).unwrap();
+        assert!(matches!(store.get("a/b", 9, Some(&one.tag)).unwrap(), Got::Object(_)));
+        assert!(matches!(store.get("a/c", 9, None).unwrap(), Got::Absent));
+        assert_eq!(store.list("a").unwrap(), ["b"]);
+        assert!(store.list("none").unwrap().is_empty());
+    }
+
+    #[test]
+    fn write_after_another_writer_is_a_conflict_and_changes_nothing() {
+        let scratch = Scratch::new("fleet-store-conflict");
+        let store = Directory::new(&scratch.path(""));
+        store.put("x", b"one", &Condition::New).unwrap();
+        let tag = object(&store, "x").tag;
+        store.put("x", b"two", &Condition::Same(tag.clone())).unwrap();
+        for condition in [Condition::New, Condition::Same(tag)] {
+            let error = store.put("x", b"three", &condition).unwrap_err();
+            assert!(matches!(error, StoreError::Conflict(_)), "{error}");
+        }
+        assert_eq!(object(&store, "x").bytes, b"two");
+    }
+
+    #[test]
+    fn object_too_large_or_no_file_is_an_error_with_its_name() {
+        let scratch = Scratch::new("fleet-store-large");
+        let store = Directory::new(&scratch.path(""));
+        store.put("x", &[0; 101], &Condition::Any).unwrap();
+        fs::create_dir(scratch.path("y")).unwrap();
+        for name in ["x", "y"] {
+            let error = store.get(name, 100, None).unwrap_err().to_string();
+            assert!(error.contains(&format!("/{name}: ")), "{error}");
+        }
+    }
+}

@@ -1,0 +1,556 @@
+//! A fleet in one machine: forty agents over one store, and what breaks.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::env;
+use std::fs;
+use std::io;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rustix::process::{Signal, getpid, kill_process};
+use uncork_fleet::store::{Condition, Directory, Got, Store, StoreError, Tag};
+use uncork_fleet::{
+    Agent, AgentSpec, Apply, Commands, Disk, Fleet, FleetStatus, HostState, Next, PackedFile,
+    Report, Rollout, SigningKey, Stage, Steps, public_key_pem, read_public_key,
+};
+use uncork_policy::PublicKey;
+use uncork_testkit::Scratch;
+
+const DEFAULT: &[u8] = b"# the default\n";
+const HOLD_S: u64 = 600;
+const WEEK_S: u64 = 7 * 86_400;
+
+#[expect(clippy::disallowed_methods, reason = "links have the times of the file system")]
+fn start() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
+}
+
+fn key() -> SigningKey {
+    SigningKey::from_pem(SigningKey::generate().unwrap().as_bytes()).unwrap()
+}
+
+/// A policy of two files: half of it would be one with the other's number.
+fn files(number: u64) -> Vec<PackedFile> {
+    let file =
+        |name: &str, bytes: String| PackedFile { name: name.to_owned(), bytes: bytes.into() };
+    let controller = if number.is_multiple_of(2) { "bbr" } else { "cubic" };
+    vec![
+        file("policy.toml", format!("# {number}\n[default]\ntcp = \"{controller}\"\n")),
+        file("notes.txt", number.to_string()),
+    ]
+}
+
+/// The number of the policy that a link leads to, 0 for the default.
+fn whole(root: &Path) -> Option<u64> {
+    let version = fs::canonicalize(root.join("current")).ok()?;
+    let policy = fs::read_to_string(version.join("policy.toml")).unwrap();
+    if policy.as_bytes() == DEFAULT {
+        return Some(0);
+    }
+    let number: u64 = policy[2..].lines().next().unwrap().parse().unwrap();
+    for file in files(number) {
+        let found = fs::read(version.join(&file.name)).unwrap();
+        assert_eq!(found, file.bytes, "half a policy in {}", version.display());
+    }
+    Some(number)
+}
+
+/// A store that can be away, and has the clock of the test.
+#[derive(Clone)]
+struct Link {
+    directory: Directory,
+    away: Rc<Cell<bool>>,
+    now: Rc<Cell<u64>>,
+    written: Rc<RefCell<BTreeMap<String, u64>>>,
+}
+
+impl Link {
+    fn is_there(&self) -> Result<(), StoreError> {
+        let away = StoreError::Away("store".to_owned(), "timed out".to_owned());
+        if self.away.get() { Err(away) } else { Ok(()) }
+    }
+}
+
+impl Store for Link {
+    fn get(&self, name: &str, max: u64, known: Option<&Tag>) -> Result<Got, StoreError> {
+        self.is_there()?;
+        let mut got = self.directory.get(name, max, known)?;
+        if let (Got::Object(object), Some(written)) = (&mut got, self.written.borrow().get(name)) {
+            object.modified_unix_s = *written;
+        }
+        Ok(got)
+    }
+
+    fn put(&self, name: &str, bytes: &[u8], condition: &Condition) -> Result<(), StoreError> {
+        self.is_there()?;
+        self.directory.put(name, bytes, condition)?;
+        self.written.borrow_mut().insert(name.to_owned(), self.now.get());
+        Ok(())
+    }
+
+    fn list(&self, folder: &str) -> Result<Vec<String>, StoreError> {
+        self.is_there()?;
+        self.directory.list(folder)
+    }
+}
+
+/// Fails for the policies with these numbers.
+#[derive(Clone, Default)]
+struct Kernel(Rc<RefCell<Vec<u64>>>);
+
+impl Apply for Kernel {
+    fn apply(&self, policy: &Path) -> Result<(), String> {
+        let number = whole(policy.parent().unwrap().parent().unwrap()).unwrap();
+        if self.0.borrow().contains(&number) {
+            Err("no such controller".to_owned())
+        } else {
+            Ok(())
+        }
+    }
+
+    fn behind(&self, _: &Path) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+fn spec(host: &str, keys: Vec<PublicKey>) -> AgentSpec {
+    AgentSpec {
+        host: host.parse().unwrap(),
+        place: None,
+        keys,
+        default: DEFAULT.to_vec(),
+        patience_s: 120,
+        report_every_s: 600,
+        kernel: "6.12".to_owned(),
+        controllers: vec!["cubic".to_owned(), "bbr".to_owned()],
+    }
+}
+
+struct Host {
+    root: PathBuf,
+    /// How far its clock is ahead.
+    ahead_s: i64,
+    kernel: Kernel,
+    agent: Agent<Link, Kernel>,
+}
+
+struct World {
+    scratch: Scratch,
+    link: Link,
+    key: SigningKey,
+    keys: Vec<PublicKey>,
+    hosts: Vec<Host>,
+    now: u64,
+}
+
+impl World {
+    fn new(name: &str, hosts: usize) -> Self {
+        let scratch = Scratch::new(name);
+        let store = scratch.path("store");
+        fs::create_dir(&store).unwrap();
+        let directory = Directory::new(&store);
+        let now = Rc::new(Cell::new(start()));
+        let link = Link { directory, away: Rc::default(), now, written: Rc::default() };
+        let key = key();
+        let keys = vec![key.public()];
+        let mut world = Self { scratch, link, key, keys, hosts: Vec::new(), now: start() };
+        for number in 0..hosts {
+            let host = world.host(&format!("edge{number}"), Steps::default());
+            world.hosts.push(host);
+        }
+        world
+    }
+
+    fn host(&self, name: &str, steps: Steps) -> Host {
+        let root = self.scratch.path(name);
+        let kernel = Kernel::default();
+        let disk = Disk::new(&root, steps);
+        drop(disk.lock().unwrap());
+        let agent =
+            Agent::new(spec(name, self.keys.clone()), self.link.clone(), disk, kernel.clone());
+        Host { root, ahead_s: 0, kernel, agent }
+    }
+
+    fn fleet(&self) -> Fleet<'_> {
+        Fleet::new(&self.link, &self.keys)
+    }
+
+    fn publish(&self, number: u64, stages: &[&str]) -> Rollout {
+        let stages: Vec<Stage> = stages.iter().map(|it| it.parse().unwrap()).collect();
+        let times = (self.now, self.now + WEEK_S);
+        self.fleet().begin(&self.key, &files(number), (stages, HOLD_S), times).unwrap()
+    }
+
+    /// Each agent asks the store once, a minute later. No link leads to half a policy.
+    fn poll(&mut self) -> Vec<Report> {
+        self.now += 60;
+        self.link.now.set(self.now);
+        let now = self.now;
+        let poll = |host: &mut Host| {
+            let report = host.agent.poll(now.checked_add_signed(host.ahead_s).unwrap()).unwrap();
+            whole(&host.root);
+            report
+        };
+        self.hosts.iter_mut().map(poll).collect()
+    }
+
+    /// How many hosts run the policies with these numbers.
+    fn running(&self) -> BTreeMap<u64, usize> {
+        let mut running = BTreeMap::new();
+        for host in &self.hosts {
+            *running.entry(whole(&host.root).unwrap()).or_default() += 1;
+        }
+        running
+    }
+
+    fn status(&self) -> FleetStatus {
+        let (rollout, _) = self.fleet().rollout().unwrap().unwrap();
+        FleetStatus::new(&rollout, self.fleet().reports().unwrap(), self.now)
+    }
+
+    fn next(&self) -> Next {
+        let (rollout, _) = self.fleet().rollout().unwrap().unwrap();
+        rollout.next_step(&self.status().hosts, &[], 0, self.now)
+    }
+
+    /// Polls and steps until the version is on all hosts.
+    fn finish(&mut self) {
+        for _ in 0..20 {
+            self.poll();
+            match self.next() {
+                Next::Nothing => return,
+                Next::Hold(_) => self.now += HOLD_S,
+                step @ (Next::Stage(_) | Next::Finish) => {
+                    self.fleet().go_on(&self.key, &step, self.now).unwrap();
+                }
+                Next::Stop(reasons) => panic!("{reasons:?}"),
+            }
+        }
+        panic!("it does not finish: {:?}", self.next());
+    }
+}
+
+#[test]
+fn version_goes_out_in_stages_and_is_rolled_back_within_two_polls() {
+    let mut world = World::new("fleet-stages", 40);
+    world.publish(1, &[]);
+    world.finish();
+    assert_eq!(world.running(), [(1, 40)].into());
+    world.publish(2, &["10%", "50%", "100%"]);
+    world.poll();
+    let few = world.running()[&2];
+    assert!((1..15).contains(&few), "{few}");
+    assert!(matches!(world.next(), Next::Hold(_)), "the stage is held");
+    world.now += HOLD_S;
+    assert_eq!(world.next(), Next::Stage(1));
+    world.fleet().go_on(&world.key, &Next::Stage(1), world.now).unwrap();
+    world.poll();
+    let half = world.running()[&2];
+    assert!(few < half && half < 40, "{half}");
+    world.fleet().roll_back(&world.key, None, world.now).unwrap();
+    world.poll();
+    assert_eq!(world.running(), [(1, 40)].into(), "one poll later");
+    // The next version has a number of its own, and goes to all.
+    assert_eq!(world.publish(3, &["10%", "100%"]).highest, 3);
+    world.finish();
+    assert_eq!(world.running(), [(3, 40)].into());
+    world.fleet().roll_back(&world.key, None, world.now).unwrap();
+    world.poll();
+    let after = world.running();
+    assert_eq!(after.len(), 1, "{after:?}");
+    assert!(!after.contains_key(&3), "{after:?}");
+    let status = world.status();
+    assert!(status.attention.is_empty(), "{:?}", status.attention);
+}
+
+#[test]
+fn hosts_that_cannot_apply_stop_the_stage_and_keep_the_version_before() {
+    let mut world = World::new("fleet-fails", 12);
+    world.publish(1, &[]);
+    world.finish();
+    world.hosts[3].kernel.0.borrow_mut().push(2);
+    world.publish(2, &["100%"]);
+    let reports = world.poll();
+    assert_eq!(reports[3].state, HostState::Failed);
+    assert!(reports[3].error.as_ref().unwrap().contains("no such controller"));
+    assert_eq!(world.running(), [(1, 1), (2, 11)].into());
+    world.now += HOLD_S;
+    world.poll();
+    let Next::Stop(reasons) = world.next() else { panic!("{:?}", world.next()) };
+    assert!(reasons[0].contains("edge3"), "{reasons:?}");
+    world.fleet().roll_back(&world.key, None, world.now).unwrap();
+    world.poll();
+    assert_eq!(world.running(), [(1, 12)].into());
+}
+
+#[test]
+fn frozen_fleet_stays_where_it_is() {
+    let mut world = World::new("fleet-frozen", 12);
+    world.publish(1, &[]);
+    world.finish();
+    world.publish(2, &["50%", "100%"]);
+    let late = world.hosts.split_off(6);
+    world.poll();
+    let before = world.running();
+    world.fleet().freeze(&world.key, true, world.now).unwrap();
+    world.hosts.extend(late);
+    world.now += HOLD_S;
+    world.poll();
+    let running = world.running();
+    assert_eq!(running.get(&2), before.get(&2), "no other host has taken it");
+    assert!(matches!(world.next(), Next::Hold(_)));
+    world.fleet().freeze(&world.key, false, world.now).unwrap();
+    world.finish();
+    assert_eq!(world.running(), [(2, 12)].into());
+}
+
+#[test]
+fn store_away_keeps_the_last_version_until_it_expires_and_then_the_default() {
+    let mut world = World::new("fleet-away", 5);
+    world.publish(1, &[]);
+    world.finish();
+    let started = world.now;
+    world.link.away.set(true);
+    let reports = world.poll();
+    assert!(reports.iter().all(|report| report.state == HostState::Away));
+    assert_eq!(world.running(), [(1, 5)].into());
+    // A restart does not change that: the version on the disk is verified again.
+    for number in 0..5 {
+        world.hosts[number] = world.host(&format!("edge{number}"), Steps::default());
+    }
+    world.poll();
+    assert_eq!(world.running(), [(1, 5)].into());
+    world.now = started + WEEK_S;
+    world.poll();
+    assert_eq!(world.running(), [(0, 5)].into());
+    // A clock that is set back does not revive it once another time was signed.
+    world.link.away.set(false);
+    world.publish(2, &[]);
+    world.poll();
+    assert_eq!(world.running(), [(2, 5)].into());
+}
+
+#[test]
+fn clocks_that_are_off_by_two_hours_change_nothing_and_are_named() {
+    let mut world = World::new("fleet-clock", 40);
+    for (host, ahead) in [(1, 7200), (2, -7200), (3, 7200)] {
+        world.hosts[host].ahead_s = ahead;
+    }
+    world.publish(1, &[]);
+    world.finish();
+    world.publish(2, &["10%", "100%"]);
+    world.finish();
+    assert_eq!(world.running(), [(2, 40)].into());
+    world.fleet().roll_back(&world.key, Some(1), world.now).unwrap();
+    world.poll();
+    assert_eq!(world.running(), [(1, 40)].into());
+    let status = world.status();
+    let off: Vec<_> = (status.hosts.iter())
+        .filter_map(|host| Some((host.host.as_str(), host.clock_s?)))
+        .collect();
+    assert_eq!(off, [("edge1", 7200), ("edge2", -7200), ("edge3", 7200)]);
+    assert!(status.attention.iter().any(|line| line.contains("3 hosts have a clock")));
+}
+
+#[test]
+fn what_is_altered_replayed_or_signed_by_others_is_refused_everywhere() {
+    let mut world = World::new("fleet-attack", 40);
+    let store = world.scratch.path("store");
+    let read = |name: &str| fs::read(store.join(name)).unwrap();
+    let first = world.publish(1, &[]);
+    let old_rollout = read(Rollout::OBJECT);
+    world.finish();
+    let target = world.publish(2, &[]).next.unwrap().target;
+    let object = target.object();
+    let (good, good_rollout) = (read(&object), read(Rollout::OBJECT));
+    let link = world.link.directory.clone();
+    let all_refuse = |world: &mut World, what: &str, words: &str| {
+        for report in world.poll() {
+            assert_eq!(report.state, HostState::Refused, "{what}");
+            let error = report.error.unwrap();
+            assert!(error.contains(words), "{what}: {error}");
+        }
+        assert_eq!(world.running(), [(1, 40)].into(), "{what}");
+    };
+    let put = |name: &str, bytes: &[u8]| link.put(name, bytes, &Condition::Any).unwrap();
+    // A bundle with one bit changed, cut, and one of another version under its name.
+    let mut corrupt = good.clone();
+    corrupt[good.len() / 2] ^= 1;
+    let other = read(&first.next.unwrap().target.object());
+    for (what, bytes) in [("corrupt", &corrupt[..]), ("cut", &good[..90]), ("other", &other)] {
+        put(&object, bytes);
+        all_refuse(&mut world, what, "other bytes");
+    }
+    put(&object, &good);
+    // A roll-out of before, of a stranger, with one bit changed, and without content.
+    put(Rollout::OBJECT, &old_rollout);
+    all_refuse(&mut world, "replayed", "an old file was put back");
+    let (rollout, _) = Rollout::open(&good_rollout, &world.keys).unwrap();
+    let newer = Rollout { serial: rollout.serial + 1, ..rollout };
+    put(Rollout::OBJECT, &newer.seal(&key()).unwrap());
+    all_refuse(&mut world, "stranger", "signed");
+    let mut corrupt = good_rollout.clone();
+    corrupt[40] ^= 1;
+    put(Rollout::OBJECT, &corrupt);
+    all_refuse(&mut world, "altered", "signed");
+    put(Rollout::OBJECT, b"");
+    all_refuse(&mut world, "empty", "does not begin");
+    put(Rollout::OBJECT, &good_rollout);
+    world.poll();
+    assert_eq!(world.running(), [(2, 40)].into());
+    // Signed, newer, and back to version 1 without a roll-back.
+    let (mut back, _) = Rollout::open(&good_rollout, &world.keys).unwrap();
+    back.serial += 1;
+    back.next = None;
+    put(Rollout::OBJECT, &back.seal(&world.key).unwrap());
+    for report in world.poll() {
+        assert!(report.error.unwrap().contains("is older than 2"));
+    }
+    assert_eq!(world.running(), [(2, 40)].into());
+}
+
+#[test]
+fn keys_are_rotated_while_both_count() {
+    let mut world = World::new("fleet-rotate", 3);
+    world.publish(1, &[]);
+    world.finish();
+    let new = key();
+    world.keys.push(new.public());
+    for number in 0..3 {
+        world.hosts[number] = world.host(&format!("edge{number}"), Steps::default());
+    }
+    world.key = new;
+    world.publish(2, &[]);
+    world.finish();
+    world.keys.remove(0);
+    for number in 0..3 {
+        world.hosts[number] = world.host(&format!("edge{number}"), Steps::default());
+    }
+    world.poll();
+    assert_eq!(world.running(), [(2, 3)].into());
+}
+
+#[test]
+fn version_that_somebody_changed_on_the_disk_is_replaced() {
+    let mut world = World::new("fleet-drift", 1);
+    world.publish(1, &[]);
+    world.finish();
+    let root = world.hosts[0].root.clone();
+    fs::write(root.join("current/policy.toml"), "# mine\n").unwrap();
+    world.poll();
+    assert_eq!(whole(&root), Some(1));
+    // Without the store there is the default: what is not signed is not active.
+    fs::write(root.join("current/policy.toml"), "# mine\n").unwrap();
+    world.link.away.set(true);
+    world.poll();
+    assert_eq!(whole(&root), Some(0));
+}
+
+/// Polls with an agent that dies before the step with this number; whether it got there.
+fn killed_poll(world: &World, name: &str, at: usize) -> bool {
+    let steps = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&steps);
+    let hook = Steps::new(move |_| {
+        let step = counted.fetch_add(1, Ordering::Relaxed);
+        if step >= at { Err(io::Error::other("killed")) } else { Ok(()) }
+    });
+    let mut host = world.host(name, hook);
+    let _ = host.agent.poll(world.now);
+    steps.load(Ordering::Relaxed) > at
+}
+
+#[test]
+fn agent_that_dies_at_any_step_leaves_a_whole_version_and_the_next_one_goes_on() {
+    let mut died = 0;
+    for at in 0..100 {
+        let mut world = World::new("fleet-killed", 1);
+        world.publish(1, &[]);
+        world.finish();
+        world.publish(2, &[]);
+        world.now += 60;
+        let got_there = killed_poll(&world, "edge0", at);
+        let root = world.hosts[0].root.clone();
+        let there = whole(&root).unwrap();
+        assert!([1, 2].contains(&there), "step {at}: {there}");
+        // What it has accepted counts: the roll-out before is refused, at any step.
+        world.hosts[0] = world.host("edge0", Steps::default());
+        world.poll();
+        assert_eq!(world.running(), [(2, 1)].into(), "step {at}");
+        world.fleet().roll_back(&world.key, None, world.now).unwrap();
+        world.poll();
+        assert_eq!(whole(&root), Some(1), "step {at}");
+        if !got_there {
+            break;
+        }
+        died += 1;
+    }
+    assert!((10..100).contains(&died), "{died}");
+}
+
+/// Not a test of its own: the process that the next one kills.
+#[test]
+#[ignore = "the next test runs it"]
+fn child_that_is_killed() {
+    let given = |name: &str| env::var(name).unwrap();
+    let at: usize = given("FLEET_AT").parse().unwrap();
+    let root = PathBuf::from(given("FLEET_ROOT"));
+    let keys = vec![read_public_key(&fs::read(root.join("key.pub")).unwrap()).unwrap()];
+    let steps = AtomicUsize::new(0);
+    let hook = Steps::new(move |_| {
+        if steps.fetch_add(1, Ordering::Relaxed) == at {
+            kill_process(getpid(), Signal::KILL)?;
+        }
+        Ok(())
+    });
+    let disk = Disk::new(&root.join("edge0"), hook);
+    let _lock = disk.lock().unwrap();
+    let store = Directory::new(&root.join("store"));
+    let mut agent = Agent::new(spec("edge0", keys), store, disk, Commands::default());
+    agent.poll(given("FLEET_NOW").parse().unwrap()).unwrap();
+}
+
+#[test]
+fn agent_process_killed_at_any_step_leaves_a_whole_version() {
+    let mut killed = 0;
+    for at in 0..100 {
+        let mut world = World::new("fleet-sigkill", 1);
+        world.publish(1, &[]);
+        world.finish();
+        world.publish(2, &[]);
+        let root = world.scratch.path("");
+        fs::write(root.join("key.pub"), public_key_pem(&world.keys[0])).unwrap();
+        let mut child = Command::new(env::current_exe().unwrap());
+        child.args(["child_that_is_killed", "--exact", "--ignored"]).stdout(Stdio::null());
+        child.env("FLEET_AT", at.to_string()).env("FLEET_ROOT", &root);
+        let status = child.env("FLEET_NOW", world.now.to_string()).status().unwrap();
+        let there = whole(&root.join("edge0")).unwrap();
+        assert!([1, 2].contains(&there), "step {at}: {there}");
+        world.hosts[0] = world.host("edge0", Steps::default());
+        world.poll();
+        assert_eq!(world.running(), [(2, 1)].into(), "step {at}");
+        if status.success() {
+            break;
+        }
+        assert_eq!(status.signal(), Some(9), "step {at}");
+        killed += 1;
+    }
+    assert!((10..100).contains(&killed), "{killed}");
+}
+
+#[test]
+fn two_publishers_never_publish_over_each_other() {
+    let world = World::new("fleet-two", 0);
+    world.publish(1, &[]);
+    let (_, tag) = world.fleet().rollout().unwrap().unwrap();
+    world.fleet().freeze(&world.key, true, world.now).unwrap();
+    let error = world.link.put(Rollout::OBJECT, b"x", &Condition::Same(tag)).unwrap_err();
+    assert!(matches!(error, StoreError::Conflict(_)));
+}

@@ -1,0 +1,162 @@
+//! Polls the store until a signal comes.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rustix::thread::{NanosleepRelativeResult, nanosleep};
+use rustix::time::Timespec;
+use uncork_fleet::store::{self, Store, StoreError};
+use uncork_fleet::{Agent, AgentSpec, Commands, Disk, HostName, HostState, Report, Steps};
+
+use super::args::AgentArgs;
+use crate::failure::Failure;
+use crate::full::fleet::public_keys;
+use crate::full::unix_time::unix_s;
+use crate::interrupt::flag_on_signal;
+
+const DEFAULT: &str = "# No version is valid: connections have the defaults of this host.\n";
+/// The longest sleep: a signal just before one is noticed after it.
+const NAP: Duration = Duration::from_secs(10);
+
+pub(crate) fn run(args: &AgentArgs) -> Result<(), Failure> {
+    let spec = spec(args)?;
+    let store = store::open(&args.store).map_err(|error| match error {
+        StoreError::Address(reason) => Failure::value("<STORE>", &args.store, reason),
+        error => Failure::Environment(error.to_string()),
+    })?;
+    let disk = Disk::new(&args.output, Steps::default());
+    let _lock = disk.lock().map_err(|error| Failure::Environment(error.to_string()))?;
+    let commands = Commands { apply: args.apply.clone(), applied: args.applied.clone() };
+    let stop = flag_on_signal()?;
+    let pause = pause(args.every.into(), &spec.host);
+    let mut agent = Agent::new(spec, store, disk, commands);
+    let mut last = None;
+    while !stop.load(Ordering::Relaxed) {
+        let report = poll(&mut agent)?;
+        let line = line(&report);
+        if last.as_ref() != Some(&line) {
+            eprintln!("{line}");
+            last = Some(line);
+        }
+        if args.once {
+            let is_there = report.state == HostState::Active;
+            return if is_there { Ok(()) } else { Err(Failure::Status(1)) };
+        }
+        sleep(pause, &stop);
+    }
+    Ok(())
+}
+
+fn poll(agent: &mut Agent<Box<dyn Store>, Commands>) -> Result<Report, Failure> {
+    let now = unix_s().max(0).unsigned_abs();
+    agent.poll(now).map_err(|error| {
+        Failure::Environment(format!("cannot write to the directory of '--output <DIR>': {error}"))
+    })
+}
+
+fn spec(args: &AgentArgs) -> Result<AgentSpec, Failure> {
+    let default = match &args.default {
+        None => DEFAULT.as_bytes().to_vec(),
+        Some(file) => {
+            fs::read(file).map_err(|error| Failure::unreadable("--default <FILE>", file, &error))?
+        }
+    };
+    let kernel = line_of("/proc/sys/kernel/osrelease");
+    Ok(AgentSpec {
+        host: host(args)?,
+        place: args.place.clone(),
+        keys: public_keys("--public-key <FILE>", &args.public_key)?,
+        default,
+        patience_s: Duration::from(args.patience).as_secs(),
+        report_every_s: Duration::from(args.report_every).as_secs(),
+        controllers: controllers(&kernel),
+        kernel,
+    })
+}
+
+fn host(args: &AgentArgs) -> Result<HostName, Failure> {
+    if let Some(host) = &args.host {
+        return Ok(host.clone());
+    }
+    let name = line_of("/proc/sys/kernel/hostname");
+    name.parse().map_err(|error| Failure::value("--host <NAME>", &name, error))
+}
+
+/// The kernel's TCP controllers: those it has, and those with a module.
+fn controllers(kernel: &str) -> Vec<String> {
+    let available = line_of("/proc/sys/net/ipv4/tcp_available_congestion_control");
+    let mut names: BTreeSet<String> =
+        available.split_ascii_whitespace().map(str::to_owned).collect();
+    if names.is_empty() {
+        return Vec::new();
+    }
+    let modules = fs::read_to_string(format!("/lib/modules/{kernel}/modules.dep"));
+    for line in modules.unwrap_or_default().lines() {
+        let file = line.split(':').next().and_then(|path| path.rsplit('/').next());
+        let name = file.and_then(|file| file.strip_prefix("tcp_")?.split('.').next());
+        names.extend(name.map(str::to_owned));
+    }
+    names.into_iter().collect()
+}
+
+fn line_of(file: &str) -> String {
+    fs::read_to_string(file).unwrap_or_default().trim().to_owned()
+}
+
+/// What is said of a poll, if it differs from what was said of the last one.
+fn line(report: &Report) -> String {
+    let version = |version: Option<u64>| {
+        version.map_or_else(|| "the default".to_owned(), |it| format!("version {it}"))
+    };
+    let there = version(report.active.as_ref().map(|there| there.version));
+    let error = report.error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
+    let line = match report.state {
+        HostState::Active => format!("{there} is active{error}"),
+        _ => format!("{there} is active instead of {}{error}", version(report.wanted)),
+    };
+    uncork_config::visible(&line).into_owned()
+}
+
+/// The time between polls: a tenth more or less, so that a fleet does not ask at the same moments.
+fn pause(every: Duration, host: &HostName) -> Duration {
+    let mut hasher = DefaultHasher::new();
+    host.as_str().hash(&mut hasher);
+    every * 9 / 10 + every / 500 * (hasher.finish() % 100) as u32
+}
+
+/// Sleeps, or until a signal.
+fn sleep(pause: Duration, stop: &AtomicBool) {
+    let mut left = pause;
+    while !left.is_zero() && !stop.load(Ordering::Relaxed) {
+        let nap = left.min(NAP);
+        let time =
+            Timespec { tv_sec: nap.as_secs().cast_signed(), tv_nsec: nap.subsec_nanos().into() };
+        if let NanosleepRelativeResult::Ok = nanosleep(&time) {
+            left -= nap;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uncork_policy::Policy;
+
+    use super::*;
+
+    #[test]
+    fn default_is_a_policy_without_rules() {
+        assert_eq!(Policy::parse("default", DEFAULT).unwrap().rules(), 0);
+    }
+
+    #[test]
+    fn pause_of_any_host_is_a_tenth_more_or_less() {
+        for number in 0..100 {
+            let host = format!("edge{number}").parse().unwrap();
+            let pause = pause(Duration::from_secs(60), &host);
+            assert!((54..=66).contains(&pause.as_secs()), "{pause:?}");
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! The commands of `uncork fleet`.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use uncork_fleet::store::{self, Store, StoreError};
+use uncork_fleet::{Fleet, FleetStatus, Next, PublishError, Rollout, SigningKey, Stage};
+use uncork_policy::PublicKey;
+use uncork_units::TimeDelta;
+
+use super::args::{FleetArgs, FleetCommand, PublishArgs, ReadArgs, StopArgs, WriteArgs};
+use super::files::{gates, packed, public_keys, signing_key, write_keys};
+use crate::failure::Failure;
+use crate::full::file;
+use crate::full::unix_time::unix_s;
+use crate::values::TextFormat;
+use crate::{print, stdout};
+
+/// Less would end while a store is away.
+const MIN_LIFE_S: u64 = 3600;
+
+pub(crate) fn run(args: &FleetArgs) -> Result<(), Failure> {
+    match &args.command {
+        FleetCommand::Keygen { file } => {
+            let public = write_keys(file)?;
+            let (file, public) = (file.display(), public.display());
+            say(&format!(
+                "{file}: keep it where only publishers can read it\n{public}: for the hosts\n"
+            ))
+        }
+        FleetCommand::Plan { store, stages, stop } => plan(&Opened::read(store)?, stages, stop),
+        FleetCommand::Publish(args) => publish(args),
+        FleetCommand::Status { store, format, metrics } => {
+            status(&Opened::read(store)?, *format, metrics.as_ref())
+        }
+        FleetCommand::Rollback { store, version } => {
+            let (opened, key) = Opened::write(store)?;
+            let rollout = opened.fleet().roll_back(&key, *version, now());
+            shown(&rollout.map_err(failure)?)
+        }
+        FleetCommand::Freeze { store, off } => {
+            let (opened, key) = Opened::write(store)?;
+            let rollout = opened.fleet().freeze(&key, !off, now());
+            shown(&rollout.map_err(failure)?)
+        }
+    }
+}
+
+/// A store with the keys that count.
+struct Opened {
+    store: Box<dyn Store>,
+    keys: Vec<PublicKey>,
+}
+
+impl Opened {
+    fn read(args: &ReadArgs) -> Result<Self, Failure> {
+        Ok(Self {
+            store: open(&args.store)?,
+            keys: public_keys("--public-key <FILE>", &args.public_key)?,
+        })
+    }
+
+    fn write(args: &WriteArgs) -> Result<(Self, SigningKey), Failure> {
+        let key = signing_key(&args.key)?;
+        let mut keys = public_keys("--public-key <FILE>", &args.public_key)?;
+        keys.push(key.public());
+        Ok((Self { store: open(&args.store)?, keys }, key))
+    }
+
+    fn fleet(&self) -> Fleet<'_> {
+        Fleet::new(&*self.store, &self.keys)
+    }
+
+    fn status(&self) -> Result<(Rollout, FleetStatus), Failure> {
+        let fleet = self.fleet();
+        let (rollout, _) =
+            fleet.rollout().map_err(failure)?.ok_or(PublishError::Nothing).map_err(failure)?;
+        let status = FleetStatus::new(&rollout, fleet.reports().map_err(failure)?, now());
+        Ok((rollout, status))
+    }
+}
+
+fn open(address: &str) -> Result<Box<dyn Store>, Failure> {
+    store::open(address).map_err(|error| match error {
+        StoreError::Address(reason) => Failure::value("<STORE>", address, reason),
+        error => Failure::Environment(error.to_string()),
+    })
+}
+
+fn failure(error: PublishError) -> Failure {
+    match error {
+        PublishError::Policy(_) | PublishError::Pack(_) | PublishError::Stages(_) => {
+            Failure::Usage(error.to_string())
+        }
+        PublishError::Running(..) | PublishError::Frozen => Failure::Missed(error.to_string()),
+        error => Failure::Environment(error.to_string()),
+    }
+}
+
+fn now() -> u64 {
+    unix_s().max(0).unsigned_abs()
+}
+
+fn seconds(span: TimeDelta) -> u64 {
+    std::time::Duration::from(span).as_secs()
+}
+
+fn say(text: &str) -> Result<(), Failure> {
+    stdout::write(text.as_bytes())
+}
+
+fn publish(args: &PublishArgs) -> Result<(), Failure> {
+    let (opened, key) = Opened::write(&args.store)?;
+    let Some(policy) = &args.policy else { return go_on(&opened, &key, args) };
+    let life = seconds(args.expires);
+    if life < MIN_LIFE_S {
+        return Err(Failure::value("--expires <TIME>", args.expires, "hosts need at least 1h"));
+    }
+    let stages = (args.stages.clone(), seconds(args.hold));
+    let times = (now(), now().saturating_add(life));
+    let rollout = opened.fleet().begin(&key, &packed(policy)?, stages, times);
+    shown(&rollout.map_err(failure)?)
+}
+
+/// The next step of the version that goes out.
+fn go_on(opened: &Opened, key: &SigningKey, args: &PublishArgs) -> Result<(), Failure> {
+    let (rollout, status) = opened.status()?;
+    let step =
+        rollout.next_step(&status.hosts, &gates(&args.stop.stop_if)?, args.stop.max_failed, now());
+    match step {
+        Next::Nothing => say("no version goes out\n"),
+        Next::Hold(reasons) => Err(Failure::Missed(format!("not yet: {}", reasons.join("; ")))),
+        Next::Stop(reasons) if args.roll_back => {
+            let back = opened.fleet().roll_back(key, None, now()).map_err(failure)?;
+            shown(&back)?;
+            Err(Failure::Missed(format!("rolled back: {}", reasons.join("; "))))
+        }
+        Next::Stop(reasons) => Err(Failure::Missed(format!(
+            "it must not go on: {}\nhelp: uncork fleet rollback",
+            reasons.join("; ")
+        ))),
+        step => shown(&opened.fleet().go_on(key, &step, now()).map_err(failure)?),
+    }
+}
+
+/// What was published.
+fn shown(rollout: &Rollout) -> Result<(), Failure> {
+    let stable = rollout.stable.as_ref();
+    let stable =
+        stable.map_or_else(|| "their default".to_owned(), |it| format!("version {}", it.version));
+    let mut text = format!("roll-out {}: ", rollout.serial);
+    // Writing into a string cannot fail.
+    let _ = match &rollout.next {
+        Some(next) => {
+            let stage = next.stages.get(next.stage).map(ToString::to_string).unwrap_or_default();
+            let version = next.target.version;
+            writeln!(text, "version {version} at stage {stage}, other hosts run {stable}")
+        }
+        None => writeln!(text, "all hosts run {stable}"),
+    };
+    if rollout.frozen {
+        text.push_str("frozen: hosts stay where they are\n");
+    }
+    say(&text)
+}
+
+fn plan(opened: &Opened, stages: &[Stage], stop: &StopArgs) -> Result<(), Failure> {
+    let (rollout, status) = opened.status()?;
+    let (stages, at) = match &rollout.next {
+        Some(next) => (&*next.stages, Some(next.stage)),
+        None => (stages, None),
+    };
+    let mut text = status.text();
+    for (place, stage) in stages.iter().enumerate() {
+        let is_in = |host: &&uncork_fleet::HostStatus| {
+            stages[..=place].iter().any(|it| it.has(&host.host, host.place.as_ref()))
+        };
+        let hosts: Vec<&str> =
+            status.hosts.iter().filter(is_in).map(|host| host.host.as_str()).collect();
+        let mark = if at == Some(place) { " (now)" } else { "" };
+        let some = hosts.iter().take(5).copied().collect::<Vec<_>>().join(", ");
+        let _ = writeln!(text, "stage {stage}{mark}: {} hosts: {some}", hosts.len());
+    }
+    let step = rollout.next_step(&status.hosts, &gates(&stop.stop_if)?, stop.max_failed, now());
+    let line = match step {
+        Next::Nothing => "no version goes out".to_owned(),
+        Next::Stage(stage) => format!("next: stage {}", stages[stage]),
+        Next::Finish => "next: all hosts have it".to_owned(),
+        Next::Hold(reasons) => format!("not yet: {}", reasons.join("; ")),
+        Next::Stop(reasons) => format!("it must not go on: {}", reasons.join("; ")),
+    };
+    let _ = writeln!(text, "{line}");
+    say(&text)
+}
+
+fn status(opened: &Opened, format: TextFormat, metrics: Option<&PathBuf>) -> Result<(), Failure> {
+    let (_, status) = opened.status()?;
+    if let Some(metrics) = metrics {
+        file::replace(metrics, status.metrics().as_bytes())?;
+    }
+    print::document(format, &status, FleetStatus::text)?;
+    if status.attention.is_empty() { Ok(()) } else { Err(Failure::Status(1)) }
+}
