@@ -123,6 +123,11 @@ fn each_place_that_writes_json_is_known() {
         "core/cc/examples/conformance/record.rs",    // cc-trace-1
         "core/cc/examples/conformance/replay.rs",    // messages of differences
         "tools/cli/src/full/emu/run.rs",             // emu, emu-hosts
+        "production/fleet/src/agent.rs",             // fleet-report-1
+        "production/fleet/src/bundle.rs",            // read by uncork alone: docs/reference/fleet.md
+        "production/fleet/src/disk.rs",              // read by uncork alone
+        "production/fleet/src/rollout.rs",           // read by uncork alone
+        "tools/cli/src/full/fleet/run.rs",           // fleet-status-1
         "tools/cli/src/full/host/change.rs",         // host-plan-1, host-status-1
         "tools/cli/src/full/host/prove.rs",          // host-prove-1
         "tools/cli/src/full/host/run.rs",            // host-doctor-1, host-facts-1
