@@ -124,7 +124,7 @@ fn each_place_that_writes_json_is_known() {
         "core/cc/examples/conformance/replay.rs",    // messages of differences
         "tools/cli/src/full/emu/run.rs",             // emu, emu-hosts
         "production/fleet/src/agent.rs",             // fleet-report-1
-        "production/fleet/src/bundle.rs",            // read by uncork alone: docs/reference/fleet.md
+        "production/fleet/src/bundle.rs",            // read by uncork alone
         "production/fleet/src/disk.rs",              // read by uncork alone
         "production/fleet/src/rollout.rs",           // read by uncork alone
         "tools/cli/src/full/fleet/run.rs",           // fleet-status-1
