@@ -223,6 +223,9 @@ pub(crate) fn described(policy: &Policy) -> String {
 #[derive(Debug)]
 struct PolicyFiles {
     path: PathBuf,
+    /// The file in the directory that the path led to when the policy was read. Its table is read there, too: a link to versions may
+    /// change in between.
+    at: PathBuf,
     key: Option<PathBuf>,
     /// The signed policies that were accepted before.
     releases: Releases,
@@ -236,6 +239,7 @@ impl PolicyFiles {
     fn new(path: &Path, key: Option<&Path>) -> Self {
         Self {
             path: path.to_owned(),
+            at: path.to_owned(),
             key: key.map(Path::to_owned),
             releases: Releases::of_user(),
             release: None,
@@ -251,9 +255,15 @@ impl PolicyFiles {
     }
 
     /// The policy without its table, and what was signed.
-    fn parse(&self) -> Result<(Policy, Option<Signed>), ServeError> {
+    fn parse(&mut self) -> Result<(Policy, Option<Signed>), ServeError> {
+        let (directory, name) = (self.path.parent(), self.path.file_name());
+        let directory = directory.and_then(|it| fs::canonicalize(it).ok());
+        self.at = match (directory, name) {
+            (Some(directory), Some(name)) => directory.join(name),
+            _ => self.path.clone(),
+        };
         let signed = self.key.as_deref().map(|key| {
-            let signed = Signed::next_to(&self.path, key, |path| fs::read(path));
+            let signed = Signed::next_to(&self.at, key, |path| fs::read(path));
             signed.map_err(|error| ServeError::Signature(self.path.clone(), error))
         });
         let signed = signed.transpose()?;
@@ -261,8 +271,8 @@ impl PolicyFiles {
             let checked = self.releases.check(signed.release());
             checked.map_err(|error| ServeError::Release(self.path.clone(), Box::new(error)))?;
         }
-        let text = fs::read_to_string(&self.path).map_err(unreadable("policy", &self.path))?;
-        self.check(signed.as_ref(), &self.path, text.as_bytes())?;
+        let text = fs::read_to_string(&self.at).map_err(unreadable("policy", &self.path))?;
+        self.check(signed.as_ref(), &self.at, text.as_bytes())?;
         let policy = Policy::parse(&self.path.display().to_string(), &text);
         let policy = policy.map_err(|error| ServeError::Policy(self.path.clone(), error))?;
         tcp::has_all_of(&policy)?;
@@ -271,8 +281,10 @@ impl PolicyFiles {
 
     /// Reads the policy's table of networks, if it names one.
     fn take_table(&self, policy: &mut Policy, signed: Option<&Signed>) -> Result<(), ServeError> {
-        let Some(table) = self.table(policy) else { return Ok(()) };
-        let bytes = fs::read(&table).map_err(unreadable("table of networks", &table))?;
+        let Some(name) = policy.table_file() else { return Ok(()) };
+        let table = self.sibling(name);
+        let bytes = fs::read(self.at.with_file_name(name));
+        let bytes = bytes.map_err(unreadable("table of networks", &table))?;
         self.check(signed, &table, &bytes)?;
         policy.take_table(&bytes).map_err(|error| ServeError::Table(table, error))
     }
@@ -284,7 +296,7 @@ impl PolicyFiles {
 
     fn paths(&self, policy: &Policy) -> Vec<PathBuf> {
         let mut paths = vec![self.path.clone()];
-        paths.extend(self.table(policy));
+        paths.extend(policy.table_file().map(|name| self.sibling(name)));
         if let Some(key) = &self.key {
             paths.extend([
                 key.clone(),
@@ -295,11 +307,7 @@ impl PolicyFiles {
         paths
     }
 
-    /// Where the table is: relative to the policy's file.
-    fn table(&self, policy: &Policy) -> Option<PathBuf> {
-        Some(self.sibling(policy.table_file()?))
-    }
-
+    /// A file that is watched: by the path as it was given.
     fn sibling(&self, name: &str) -> PathBuf {
         self.path.parent().unwrap_or(Path::new("")).join(name)
     }
@@ -327,4 +335,32 @@ fn read_origins(paths: &[PathBuf]) -> Result<Origins, ServeError> {
 
 fn unreadable(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> ServeError {
     move |error| ServeError::Unreadable(what, path.to_owned(), error)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use uncork_testkit::Scratch;
+
+    use super::*;
+
+    #[test]
+    fn table_is_of_the_same_version_as_the_policy_if_the_link_changes_in_between() {
+        let scratch = Scratch::new("serve-policy-link");
+        let policy =
+            "[table]\nfile = \"t\"\n[table.arm.x]\ntcp = \"reno\"\n[[rule]]\ntable = \"s\"\n";
+        scratch.write("1/policy.toml", policy);
+        scratch.write("1/t", "the table of version 1");
+        scratch.write("2/policy.toml", policy);
+        let link = scratch.path("current");
+        symlink("1", &link).unwrap();
+        let mut of = PolicyFiles::new(&link.join("policy.toml"), None);
+        let (mut policy, _) = of.parse().unwrap();
+        fs::remove_file(&link).unwrap();
+        symlink("2", &link).unwrap();
+        // Version 2 has no table; that of version 1 is read, and refused for what it has.
+        let error = of.take_table(&mut policy, None).unwrap_err();
+        assert!(matches!(error, ServeError::Table(..)), "{error}");
+    }
 }
