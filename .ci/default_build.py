@@ -13,7 +13,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-LEFT_OUT = ["emu", "policy", "serve", "play", "host", "kernel", "steer", "status", "lab from-records", "lab internet"]
+LEFT_OUT = [
+    "emu",
+    "policy",
+    "serve",
+    "records",
+    "play",
+    "host",
+    "kernel",
+    "steer",
+    "agent",
+    "fleet",
+    "status",
+    "lab from-records",
+    "lab internet",
+]
 ENGINES = ["quic-sim", "netns", "bpf"]
 # Their builds take longest, with what they depend on.
 COSTLY = {"aya-obj", "netlink-packet-route", "noq-proto", "ring", "rustls", "tokio"}
