@@ -141,7 +141,7 @@ def _conclusion(
     moved = sum(one.others for one in fakes)
     return (
         f"After {LAST} days the learned windows have {100 * AIM_GAIN:g} % of the oracle's gain in {gains} of "
-        f"{len(last)} cases (least {_percent(min(one.gain for one in last))}), and at most "
+        f"{len(last)} cases (minimum {_percent(min(one.gain for one in last))}), and at most "
         f"{100 * AIM_WORSE:g} % of the traffic is worse in {worse} of {len(last)} (most "
         f"{_percent(max(one.worse for one in last))}). Where windows do nothing, {on} networks were switched "
         f"on in {len({(one.rate, one.seed) for one in equal})} runs. Of {networks} networks that got a slow "

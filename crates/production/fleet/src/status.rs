@@ -283,7 +283,8 @@ impl FleetStatus {
             } else {
                 format!("version {version}")
             };
-            let _ = writeln!(text, "             {hosts} hosts run {name}");
+            let run = if *hosts == 1 { "host runs" } else { "hosts run" };
+            let _ = writeln!(text, "             {hosts} {run} {name}");
         }
         for host in &self.hosts {
             let _ = writeln!(text, "{}", host.line(self.unix_s));
