@@ -12,6 +12,8 @@ mod deploy_prometheus;
 mod emu;
 mod experiment;
 #[cfg(target_os = "linux")]
+mod fleet;
+#[cfg(target_os = "linux")]
 mod full_disk;
 #[cfg(target_os = "linux")]
 mod host_change;

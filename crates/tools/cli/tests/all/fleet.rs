@@ -1,0 +1,76 @@
+//! `uncork fleet` and `uncork agent`, as processes over one store.
+#![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
+
+use std::fs;
+
+use crate::common::schema::assert_describes;
+use crate::common::{Finished, Scratch, command, finish};
+use serde_json::Value;
+
+/// Runs a command line in a directory. Its status is as expected.
+#[track_caller]
+fn run(scratch: &Scratch, line: &str, expected: i32) -> String {
+    let mut command = command(line);
+    command.current_dir(scratch.path(""));
+    let Finished { status, stdout, stderr } = finish(command);
+    assert_eq!(status, expected, "{line}\n{stdout}{stderr}");
+    stdout + &stderr
+}
+
+fn agent(scratch: &Scratch, host: &str, expected: i32) -> String {
+    let line = format!("agent store -o {host} --host {host} --public-key fleet.key.pub --once");
+    run(scratch, &line, expected)
+}
+
+#[test]
+fn policy_goes_to_hosts_by_stages_and_back_by_one_command() {
+    let scratch = Scratch::new("fleet-commands");
+    scratch.write("one.toml", "[default]\ntcp = \"cubic\"\n");
+    scratch.write("two.toml", "[default]\ntcp = \"reno\"\n");
+    run(&scratch, "fleet keygen fleet.key", 0);
+    run(&scratch, "fleet keygen fleet.key", 2);
+    // A store that is not there is away, and not empty.
+    run(&scratch, "fleet publish store one.toml --key fleet.key", 3);
+    fs::create_dir(scratch.path("store")).unwrap();
+    run(&scratch, "fleet publish store one.toml --key fleet.key --hold 0s --stages 100%", 0);
+    assert!(agent(&scratch, "edge1", 0).contains("version 1 is active"));
+    run(&scratch, "fleet publish store --key fleet.key", 0);
+    run(&scratch, "fleet publish store two.toml --key fleet.key --hold 1h --stages 100%", 0);
+    assert!(agent(&scratch, "edge1", 0).contains("version 2 is active"));
+    let policy = || fs::read_to_string(scratch.path("edge1/current/policy.toml")).unwrap();
+    assert!(policy().contains("reno"));
+    assert!(run(&scratch, "fleet publish store --key fleet.key", 1).contains("is held for"));
+    run(&scratch, "fleet publish store one.toml --key fleet.key", 1);
+    run(&scratch, "fleet rollback store --key fleet.key", 0);
+    agent(&scratch, "edge1", 0);
+    assert!(policy().contains("cubic"));
+    let status = run(&scratch, "fleet status store --public-key fleet.key.pub --format json", 0);
+    let status: Value = serde_json::from_str(&status).unwrap();
+    assert_eq!(status["versions"]["1"], 1);
+    assert_describes("fleet-status-1", [&status]);
+    let report = fs::read(scratch.path("store/reports/edge1.json")).unwrap();
+    assert_describes("fleet-report-1", [&serde_json::from_slice(&report).unwrap()]);
+}
+
+#[test]
+fn verdict_that_says_stop_rolls_the_version_back() {
+    let scratch = Scratch::new("fleet-verdict");
+    fs::create_dir(scratch.path("store")).unwrap();
+    scratch.write("one.toml", "[default]\ntcp = \"cubic\"\n");
+    run(&scratch, "fleet keygen fleet.key", 0);
+    run(&scratch, "fleet publish store one.toml --key fleet.key --hold 0s --stages 100%", 0);
+    agent(&scratch, "edge1", 0);
+    let verdict = |stop: bool| {
+        let text = format!(
+            "{{\"schema\": \"uncork.fleet-gate/1\", \"version\": 1, \"unix_s\": 1, \"stop\": {stop}, \"reason\": \"retransmissions\"}}"
+        );
+        assert_describes("fleet-gate-1", [&serde_json::from_str(&text).unwrap()]);
+        scratch.write("verdict.json", text);
+    };
+    let line = "fleet publish store --key fleet.key --stop-if verdict.json --roll-back";
+    verdict(false);
+    assert!(run(&scratch, line, 1).contains("before this stage began"));
+    verdict(true);
+    assert!(run(&scratch, line, 1).contains("retransmissions"));
+    assert!(agent(&scratch, "edge1", 0).contains("the default is active"));
+}
