@@ -1,5 +1,4 @@
 //! `uncork fleet` and `uncork agent`, as processes over one store.
-#![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
 use std::fs;
 
