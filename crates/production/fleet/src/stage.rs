@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn slot_of_a_host_is_the_same_in_each_version() {
         let slots = ["edge1.example", "edge2.example"].map(|host| slot_of(&host.parse().unwrap()));
-        assert_eq!(slots, [slots[0], slots[1]]);
+        assert_eq!(slots, [1856, 4868]);
     }
 
     #[test]
