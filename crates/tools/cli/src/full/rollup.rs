@@ -72,9 +72,9 @@ pub(crate) fn run(args: &RecordsArgs) -> Result<(), Failure> {
         return Err(Failure::Usage(reason.to_owned()));
     }
     if has_rollups {
-        merge(args, &files, &mut written)?
+        merge(args, &files, &mut written)?;
     } else {
-        roll_up(args, &files, &mut written)?
+        roll_up(args, &files, &mut written)?;
     }
     stdout::write(written.text(&args.output).as_bytes())
 }
@@ -102,16 +102,12 @@ fn merge(args: &RollupFilesArgs, files: &[PathBuf], written: &mut Written) -> Re
     for file in files {
         let rollup = read_rollup(file)?;
         let spec = rollup.spec();
-        let is_same = |it: &&mut (RollupSpec, Rollups)| it.0 == *spec;
-        let merged = match by_host.iter_mut().find(is_same) {
-            Some((_, rollups)) => rollups.merge(&rollup),
-            None => {
-                let mut rollups = Rollups::new(spec.clone());
-                let merged = rollups.merge(&rollup);
-                by_host.push((spec.clone(), rollups));
-                merged
-            }
-        };
+        let place = by_host.iter().position(|(of, _)| of == spec);
+        let place = place.unwrap_or_else(|| {
+            by_host.push((spec.clone(), Rollups::new(spec.clone())));
+            by_host.len() - 1
+        });
+        let merged = by_host[place].1.merge(&rollup);
         merged.map_err(|error| Failure::value(FILES, file.display(), error))?;
     }
     for (_, mut rollups) in by_host {
@@ -185,15 +181,14 @@ impl Written {
     fn text(&self, directory: &Path) -> String {
         let Self { files, bytes, records, rows, folded } = self;
         let directory = directory.display();
-        let mut text = format!(
-            "{directory}: {records} records in {files} roll-ups, {rows} rows, {bytes} bytes\n"
-        );
-        if *folded > 0 {
-            text += &format!(
-                "{folded} records are of clients without rows of their own (--max-rows)\n"
-            );
-        }
-        text
+        let folded = if *folded > 0 {
+            format!("{folded} records are of clients without rows of their own (--max-rows)\n")
+        } else {
+            String::new()
+        };
+        format!(
+            "{directory}: {records} records in {files} roll-ups, {rows} rows, {bytes} bytes\n{folded}"
+        )
     }
 }
 
