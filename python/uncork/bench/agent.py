@@ -159,9 +159,11 @@ def main() -> int:
     training.add_argument("--seed", type=int, default=Training.seed)
     comparing = commands.add_parser("compare", help="print the table")
     comparing.add_argument("weights", type=Path, help="file of `train`")
+    comparing.add_argument("--seeds", type=int, default=len(SEEDS), help="of each row, at most 3")
     given = parser.parse_args()
     if given.command == "compare":
-        print(table(compare(np.array(json.loads(given.weights.read_text())["weights"]))))
+        weights = np.array(json.loads(given.weights.read_text())["weights"])
+        print(table(compare(weights, SEEDS[: given.seeds])))
         return 0
     began, cpu = time.perf_counter(), time.process_time()
     weights = train(
