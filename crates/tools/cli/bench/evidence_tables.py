@@ -1,14 +1,14 @@
 """What the scripts share that write tables into a page of evidence."""
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 EVIDENCE = Path(__file__).resolve().parents[4] / "docs/evidence"
 END = "<!-- end -->\n"
 
 
-def main(description: str | None, page: str, tables: dict[str, Callable[[Path], str]]) -> None:
+def main(description: str | None, page: str, tables: Mapping[str, Callable[[Path], str]]) -> None:
     """Prints the tables, each made by a program of uncork. With `--write` also replaces those of the page."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("uncork", type=Path, help="the program")

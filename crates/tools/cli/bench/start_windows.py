@@ -122,10 +122,10 @@ def starts_table(uncork: Path) -> str:
     ]
     for where in dict.fromkeys(key[:3] for key in values):
         times = [values[*where, window, "objects", "completion_p50"] for window in WINDOWS]
-        row = [where[0], where[1], NAMES[where[2]], f"{times[0]:.3f}", *(change(one, times[0]) for one in times[1:])]
-        row += [f"{values[*where, window, 'objects', 'retransmitted_mean']:.1f}" for window in WINDOWS]
-        row += [f"{values[*where, window, 'call', 'dropped_mean']:.2f}" for window in WINDOWS]
-        lines.append("| " + " | ".join(row) + " |")
+        line = [where[0], where[1], NAMES[where[2]], f"{times[0]:.3f}", *(change(one, times[0]) for one in times[1:])]
+        line += [f"{values[*where, window, 'objects', 'retransmitted_mean']:.1f}" for window in WINDOWS]
+        line += [f"{values[*where, window, 'call', 'dropped_mean']:.2f}" for window in WINDOWS]
+        lines.append("| " + " | ".join(line) + " |")
     return "\n".join(lines) + "\n"
 
 
