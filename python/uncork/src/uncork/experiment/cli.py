@@ -59,6 +59,11 @@ Examples:
   uncork experiment policy report/result.json --key KEY --step 10% -o policy.toml     the next step
   uncork experiment policy report/result.json --key KEY --control tcp=cubic --treated quic=bbr3,tcp=bbr
 """,
+    "gate": """\
+Examples:
+  uncork experiment gate report/result.json --version 7 -o verdict.json
+  uncork fleet publish /srv/fleet --key fleet.key --stop-if verdict.json
+""",
     "import": """\
 Examples:
   uncork experiment import access.log --mapping nginx -o records/
@@ -86,6 +91,7 @@ COMMANDS = (
     ("demo", "analyze", "analyse a built-in example, which is made up"),
     ("design", "design", "plan an experiment, and write the files that activate it"),
     ("policy", "policy", "write the policy that a verdict says, for a rollout in steps"),
+    ("gate", "gate", "stop a version of a fleet's policy, or let it go on, as a verdict says"),
     ("import", "others", "turn logs into records"),
     ("interference", "others", "show when an A/B test lies, and which designs do not"),
 )

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 
 from uncork.experiment.commands.common import share
 from uncork.experiment.commands.design import connection_settings
+from uncork.experiment.commands.output import deliver
 from uncork.experiment.policyfile import Arm
 from uncork.experiment.ramp import Ramp, ramp_policy
-from uncork.measure import console
-from uncork.measure.errors import InputError, OutputError
-from uncork.measure.files import read_json, write
+from uncork.measure.errors import InputError
+from uncork.measure.files import read_json
 
 
 def run_policy(arguments: argparse.Namespace, _: str) -> int:
@@ -28,15 +28,7 @@ def run_policy(arguments: argparse.Namespace, _: str) -> int:
     step = share(arguments.step, "--step")
     ramp = Ramp(arms[0], arms[1], arguments.key, step, arguments.unit, arguments.result.name)
     text = ramp_policy(result, ramp)
-    if arguments.output is None:
-        console.data(text)
-    else:
-        try:
-            write(arguments.output, text)
-        except OutputError:
-            console.data(text)
-            raise
-        console.note(f"policy: {arguments.output}")
+    deliver(text, arguments.output, "policy")
     return 0
 
 
