@@ -7,6 +7,7 @@ packages=(abi3audit==0.0.26 auditwheel==6.8.2 cargo-zigbuild==0.24.1 hatchling==
 [[ -x $tools/python/bin/pip ]] || python3 -m venv "$tools/python"
 "$tools/python/bin/pip" install --quiet --disable-pip-version-check "${packages[@]}"
 for crate in "${crates[@]}"; do
-    CARGO_INCREMENTAL=0 cargo install --quiet --locked --root "$tools" --target-dir "$tools/build" "$crate"
+    # Not optimized: they run for seconds, and building them took longer than building the program.
+    CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0 cargo install --quiet --locked --debug --root "$tools" --target-dir "$tools/build" "$crate"
 done
 PATH=$tools/python/bin:$tools/bin:$PATH
