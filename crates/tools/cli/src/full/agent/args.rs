@@ -10,7 +10,7 @@ const EXAMPLES: &str = "\
 Examples:
   uncork agent /srv/fleet --public-key fleet.key.pub
   uncork agent /srv/fleet --public-key fleet.key.pub --place fra1 --every 1min
-  uncork agent /srv/fleet --public-key fleet.key.pub -o agent --apply 'uncork policy check $POLICY' --once";
+  uncork agent /srv/fleet --public-key fleet.key.pub --apply 'uncork policy check $POLICY' --once";
 
 const AFTER: &str = "\
 It asks the store with a conditional request, verifies signature, version and expiry, and has the link DIR/current lead to the whole \
