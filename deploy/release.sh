@@ -82,8 +82,14 @@ package() {
     cp -r "$folder" target/package
     cargo deb --locked --quiet --no-build --no-strip --target "$1" -p uncork --output "$artifacts/"
     python3 deploy/release/rpm.py target/package >"$staging/rpm.toml"
-    cargo generate-rpm --package crates/tools/cli --metadata-overwrite "$staging/rpm.toml" --arch "${1%%-*}" \
-        --source-date "$SOURCE_DATE_EPOCH" --output "$artifacts/"
+    # In a copy, where all files have the time of the commit: a file that is older would keep its own.
+    rm -rf "$staging/rpm"
+    mkdir -p "$staging/rpm/target"
+    git archive HEAD | tar --extract --directory "$staging/rpm"
+    cp -r "$folder" "$staging/rpm/target/package"
+    find "$staging/rpm/target" -exec touch --date="@$SOURCE_DATE_EPOCH" {} +
+    (cd "$staging/rpm" && cargo generate-rpm --package crates/tools/cli --metadata-overwrite "$staging/rpm.toml" --arch "${1%%-*}" \
+        --source-date "$SOURCE_DATE_EPOCH" --output "$artifacts/")
 }
 
 rm -rf "$artifacts" "$staging" target/release-verified
