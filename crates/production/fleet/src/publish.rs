@@ -384,11 +384,11 @@ fn holds(next: &Progress, in_stage: &[&HostStatus], says: &[Says], now: u64) -> 
     if now < until {
         holds.push(format!("the stage is held for {} s more", until - now));
     }
-    let silent = in_stage.iter().filter(|host| host.silent).count();
-    if silent * 2 > in_stage.len() {
-        holds.push(format!("{silent} of {} hosts of the stage are silent", in_stage.len()));
+    let unknown = in_stage.iter().filter(|host| host.unknown).count();
+    if unknown * 2 > in_stage.len() {
+        holds.push(format!("{unknown} of {} hosts of the stage have not reported", in_stage.len()));
     }
-    let is_late = |host: &&&HostStatus| !host.silent && !host.runs(version);
+    let is_late = |host: &&&HostStatus| !host.unknown && !host.runs(version);
     let late = in_stage.iter().filter(is_late).filter(|it| !it.is_failing(version));
     let late: Vec<&str> = late.map(|host| host.host.as_str()).collect();
     if !late.is_empty() {

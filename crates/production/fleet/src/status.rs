@@ -9,7 +9,7 @@ use uncork_config::visible;
 use crate::{ActiveVersion, HostName, HostState, Report, Rollout, Stage, Target};
 
 const SCHEMA: &str = "uncork.fleet-status/1";
-/// A host is silent after this number of reports that did not come.
+/// The state of a host is unknown after this number of missing reports.
 const MISSED: u64 = 3;
 /// A clock that is off by less is not named: a report takes a while to the store.
 const CLOCK_S: u64 = 60;
@@ -95,7 +95,7 @@ pub struct HostStatus {
     /// What it says of that; null if its report cannot be read.
     pub state: Option<HostState>,
     /// Whether its reports have stopped.
-    pub silent: bool,
+    pub unknown: bool,
     /// The age of its report in seconds, by the clock of the store.
     pub age_s: Option<u64>,
     /// How many seconds its clock is ahead of the store's, if it is off.
@@ -125,7 +125,7 @@ impl HostStatus {
         Self {
             wanted: wanted.map(|target| target.version),
             state: Some(report.state),
-            silent: age_s > report.every_s.saturating_mul(MISSED),
+            unknown: age_s > report.every_s.saturating_mul(MISSED),
             age_s: Some(age_s),
             clock_s: (clock.unsigned_abs() > CLOCK_S).then_some(clock),
             drift,
@@ -146,7 +146,7 @@ impl HostStatus {
             wanted,
             active: None,
             state: None,
-            silent: true,
+            unknown: true,
             age_s: None,
             clock_s: None,
             drift: true,
@@ -164,7 +164,7 @@ impl HostStatus {
     /// Whether it cannot activate this version.
     pub(crate) fn is_failing(&self, version: u64) -> bool {
         let fails = matches!(self.state, Some(HostState::Failed | HostState::Refused));
-        fails && self.wanted == Some(version) && !self.silent
+        fails && self.wanted == Some(version) && !self.unknown
     }
 }
 
@@ -217,7 +217,7 @@ impl FleetStatus {
             ("cannot activate their version", |host| {
                 matches!(host.state, Some(HostState::Failed | HostState::Refused))
             }),
-            ("are silent", |host| host.silent),
+            ("have not reported", |host| host.unknown),
             ("lack a controller of their version in the kernel", |host| {
                 !host.unsupported.is_empty()
             }),
@@ -323,8 +323,8 @@ impl FleetStatus {
         let states = states.map(|(state, hosts)| (format!("{{state=\"{state}\"}}"), hosts as f64));
         family("state_hosts", "Hosts by what they report.", &states);
         let one = |count: usize| [(none(), count as f64)];
-        family("silent_hosts", "Hosts without recent reports.", &one(self.count(|it| it.silent)));
-        let drift = self.count(|it| it.drift && !it.silent);
+        family("unknown_hosts", "Hosts without recent reports.", &one(self.count(|it| it.unknown)));
+        let drift = self.count(|it| it.drift && !it.unknown);
         family("drifted_hosts", "Hosts that run another version than they shall.", &one(drift));
         let unsupported = self.count(|it| !it.unsupported.is_empty());
         family(
@@ -350,7 +350,7 @@ impl HostStatus {
             format!("version {} for {}", there.version, span(now, there.since_unix_s))
         });
         let state = match self.state {
-            _ if self.silent => "silent",
+            _ if self.unknown => "unknown",
             Some(HostState::Active) => "active",
             Some(HostState::Waiting) => "waiting",
             Some(HostState::Failed) => "failed",

@@ -30,7 +30,7 @@ enum Line<'a> {
     Checks(&'a Group, &'a Health),
 }
 
-type Group_<'a> = SerializedRowGroupWriter<'a, Vec<u8>>;
+type RowGroup<'a> = SerializedRowGroupWriter<'a, Vec<u8>>;
 
 impl Rollup {
     /// The roll-up as a Parquet file.
@@ -80,7 +80,7 @@ impl Rollup {
 
     fn write_group(
         &self,
-        to: &mut Group_<'_>,
+        to: &mut RowGroup<'_>,
         texts: &[&GroupText],
         lines: &[Line<'_>],
     ) -> Result<(), ParquetError> {
@@ -216,7 +216,7 @@ fn list_type(name: &str, physical: Physical) -> Result<Type, ParquetError> {
 }
 
 fn text<'a>(
-    to: &mut Group_<'_>,
+    to: &mut RowGroup<'_>,
     lines: &'a [Line<'a>],
     get: impl Fn(&'a Line<'a>) -> Option<&'a str>,
 ) -> Result<(), ParquetError> {
@@ -224,7 +224,7 @@ fn text<'a>(
 }
 
 fn count(
-    to: &mut Group_<'_>,
+    to: &mut RowGroup<'_>,
     lines: &[Line<'_>],
     get: impl Fn(&Line<'_>) -> Option<u64>,
 ) -> Result<(), ParquetError> {
@@ -232,7 +232,7 @@ fn count(
 }
 
 fn number(
-    to: &mut Group_<'_>,
+    to: &mut RowGroup<'_>,
     lines: &[Line<'_>],
     get: impl Fn(&Line<'_>) -> Option<f64>,
 ) -> Result<(), ParquetError> {
@@ -240,7 +240,7 @@ fn number(
 }
 
 fn cells<T: DataType>(
-    to: &mut Group_<'_>,
+    to: &mut RowGroup<'_>,
     cells: impl Iterator<Item = Option<T::T>>,
 ) -> Result<(), ParquetError> {
     let (mut values, mut levels) = (Vec::new(), Vec::new());
@@ -253,7 +253,7 @@ fn cells<T: DataType>(
 
 /// A column of lists. An empty list has one place, without a value (definition level 0).
 fn list<T: DataType>(
-    to: &mut Group_<'_>,
+    to: &mut RowGroup<'_>,
     lines: &[Line<'_>],
     metric: Metric,
     get: impl Fn(&BinCount) -> T::T,
@@ -272,7 +272,7 @@ fn list<T: DataType>(
 }
 
 fn write<T: DataType>(
-    to: &mut Group_<'_>,
+    to: &mut RowGroup<'_>,
     values: &[T::T],
     defined: &[i16],
     repeated: Option<&[i16]>,
