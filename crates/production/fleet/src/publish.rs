@@ -95,7 +95,12 @@ impl<'a> Fleet<'a> {
         Ok(Some((rollout, object.tag)))
     }
 
-    fn some_rollout(&self) -> Result<(Rollout, Tag), PublishError> {
+    /// The current roll-out. A decision on it is written only if it still is the current one then.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::rollout`], and if nothing was published yet.
+    pub fn current(&self) -> Result<(Rollout, Tag), PublishError> {
         self.rollout()?.ok_or(PublishError::Nothing)
     }
 
@@ -161,13 +166,18 @@ impl<'a> Fleet<'a> {
         bundle.is_some_and(|bundle| bundle.files == files)
     }
 
-    /// Takes the next step of the version that goes out, as [`Rollout::next_step`] found it.
+    /// Takes the next step of the version that goes out, as [`Rollout::next_step`] found it for this roll-out.
     ///
     /// # Errors
     ///
     /// See [`PublishError`].
-    pub fn go_on(&self, key: &SigningKey, step: &Next, now: u64) -> Result<Rollout, PublishError> {
-        let (before, tag) = self.some_rollout()?;
+    pub fn go_on(
+        &self,
+        key: &SigningKey,
+        (before, tag): (Rollout, Tag),
+        step: &Next,
+        now: u64,
+    ) -> Result<Rollout, PublishError> {
         let rollout = before.after(step, now);
         self.put(&rollout, key, &Condition::Same(tag))?;
         Ok(rollout)
@@ -182,10 +192,10 @@ impl<'a> Fleet<'a> {
     pub fn roll_back(
         &self,
         key: &SigningKey,
+        (before, tag): (Rollout, Tag),
         version: Option<u64>,
         now: u64,
     ) -> Result<Rollout, PublishError> {
-        let (before, tag) = self.some_rollout()?;
         let stable = match (version, &before.next) {
             (None, Some(_)) => before.stable.clone(),
             (version, _) => Some(self.earlier(&before, version, now)?),
@@ -227,7 +237,7 @@ impl<'a> Fleet<'a> {
         frozen: bool,
         now: u64,
     ) -> Result<Rollout, PublishError> {
-        let (before, tag) = self.some_rollout()?;
+        let (before, tag) = self.current()?;
         let rollout = Rollout { frozen, ..before.following(now) };
         self.put(&rollout, key, &Condition::Same(tag))?;
         Ok(rollout)

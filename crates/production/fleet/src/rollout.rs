@@ -64,7 +64,7 @@ impl Target {
 impl Progress {
     /// Whether a host is in a stage that has begun.
     pub fn has(&self, host: &HostName, place: Option<&HostName>) -> bool {
-        self.stages.iter().take(self.stage + 1).any(|stage| stage.has(host, place))
+        Stage::any_has(&self.stages[..self.stages.len().min(self.stage + 1)], host, place)
     }
 }
 

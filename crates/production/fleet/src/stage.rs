@@ -35,6 +35,11 @@ impl Stage {
         }
     }
 
+    /// Whether a host is in one of these.
+    pub fn any_has(stages: &[Self], host: &HostName, place: Option<&HostName>) -> bool {
+        stages.iter().any(|stage| stage.has(host, place))
+    }
+
     /// Whether all hosts are in it.
     pub fn is_all(&self) -> bool {
         *self == Self::Share(SLOTS)

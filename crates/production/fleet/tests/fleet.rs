@@ -19,7 +19,7 @@ use rustix::process::{Signal, getpid, kill_process};
 use uncork_fleet::store::{Condition, Directory, Got, Store, StoreError, Tag};
 use uncork_fleet::{
     Agent, AgentSpec, Apply, Commands, Disk, Fleet, FleetStatus, HostState, Next, PackedFile,
-    Report, Rollout, SigningKey, Stage, Steps, public_key_pem, read_public_key,
+    PublishError, Report, Rollout, SigningKey, Stage, Steps, public_key_pem, read_public_key,
 };
 use uncork_policy::PublicKey;
 use uncork_testkit::Scratch;
@@ -221,6 +221,16 @@ impl World {
         rollout.next_step(&self.status().hosts, &[], 0, self.now)
     }
 
+    fn go_on(&self, step: &Next) -> Rollout {
+        let current = self.fleet().current().unwrap();
+        self.fleet().go_on(&self.key, current, step, self.now).unwrap()
+    }
+
+    fn roll_back(&self, version: Option<u64>) -> Rollout {
+        let current = self.fleet().current().unwrap();
+        self.fleet().roll_back(&self.key, current, version, self.now).unwrap()
+    }
+
     /// Polls and steps until the version is on all hosts.
     fn finish(&mut self) {
         for _ in 0..20 {
@@ -229,7 +239,7 @@ impl World {
                 Next::Nothing => return,
                 Next::Hold(_) => self.now += HOLD_S,
                 step @ (Next::Stage(_) | Next::Finish) => {
-                    self.fleet().go_on(&self.key, &step, self.now).unwrap();
+                    self.go_on(&step);
                 }
                 Next::Stop(reasons) => panic!("{reasons:?}"),
             }
@@ -251,18 +261,18 @@ fn version_goes_out_in_stages_and_is_rolled_back_within_two_polls() {
     assert!(matches!(world.next(), Next::Hold(_)), "the stage is held");
     world.now += HOLD_S;
     assert_eq!(world.next(), Next::Stage(1));
-    world.fleet().go_on(&world.key, &Next::Stage(1), world.now).unwrap();
+    world.go_on(&Next::Stage(1));
     world.poll();
     let half = world.running()[&2];
     assert!(few < half && half < 40, "{half}");
-    world.fleet().roll_back(&world.key, None, world.now).unwrap();
+    world.roll_back(None);
     world.poll();
     assert_eq!(world.running(), [(1, 40)].into(), "one poll later");
     // The next version has a number of its own, and goes to all.
     assert_eq!(world.publish(3, &["10%", "100%"]).highest, 3);
     world.finish();
     assert_eq!(world.running(), [(3, 40)].into());
-    world.fleet().roll_back(&world.key, None, world.now).unwrap();
+    world.roll_back(None);
     world.poll();
     let after = world.running();
     assert_eq!(after.len(), 1, "{after:?}");
@@ -286,7 +296,7 @@ fn hosts_that_cannot_apply_stop_the_stage_and_keep_the_version_before() {
     world.poll();
     let Next::Stop(reasons) = world.next() else { panic!("{:?}", world.next()) };
     assert!(reasons[0].contains("edge3"), "{reasons:?}");
-    world.fleet().roll_back(&world.key, None, world.now).unwrap();
+    world.roll_back(None);
     world.poll();
     assert_eq!(world.running(), [(1, 12)].into());
 }
@@ -349,7 +359,7 @@ fn clocks_that_are_off_by_two_hours_change_nothing_and_are_named() {
     world.publish(2, &["10%", "100%"]);
     world.finish();
     assert_eq!(world.running(), [(2, 40)].into());
-    world.fleet().roll_back(&world.key, Some(1), world.now).unwrap();
+    world.roll_back(Some(1));
     world.poll();
     assert_eq!(world.running(), [(1, 40)].into());
     let status = world.status();
@@ -484,7 +494,7 @@ fn agent_that_dies_at_any_step_leaves_a_whole_version_and_the_next_one_goes_on()
         world.hosts[0] = world.host("edge0", Steps::default());
         world.poll();
         assert_eq!(world.running(), [(2, 1)].into(), "step {at}");
-        world.fleet().roll_back(&world.key, None, world.now).unwrap();
+        world.roll_back(None);
         world.poll();
         assert_eq!(whole(&root), Some(1), "step {at}");
         if !got_there {
@@ -553,4 +563,20 @@ fn two_publishers_never_publish_over_each_other() {
     world.fleet().freeze(&world.key, true, world.now).unwrap();
     let error = world.link.put(Rollout::OBJECT, b"x", &Condition::Same(tag)).unwrap_err();
     assert!(matches!(error, StoreError::Conflict(_)));
+}
+
+/// Otherwise the step of one version would be taken for another.
+#[test]
+fn step_found_for_a_roll_out_that_was_replaced_is_a_conflict() {
+    let world = World::new("fleet-late", 0);
+    world.publish(1, &["1%", "10%", "100%"]);
+    let late = world.fleet().current().unwrap();
+    world.roll_back(None);
+    world.publish(2, &["1%", "10%", "100%"]);
+    let before = world.fleet().current().unwrap();
+    let error = world.fleet().go_on(&world.key, late.clone(), &Next::Stage(1), world.now);
+    assert!(matches!(error, Err(PublishError::Store(StoreError::Conflict(_)))));
+    let error = world.fleet().roll_back(&world.key, late, None, world.now);
+    assert!(matches!(error, Err(PublishError::Store(StoreError::Conflict(_)))));
+    assert_eq!(world.fleet().current().unwrap(), before);
 }

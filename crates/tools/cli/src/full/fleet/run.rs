@@ -3,8 +3,10 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use uncork_fleet::store::{self, Store, StoreError};
-use uncork_fleet::{Fleet, FleetStatus, Next, PublishError, Rollout, SigningKey, Stage};
+use uncork_fleet::store::{self, Store, StoreError, Tag};
+use uncork_fleet::{
+    Fleet, FleetStatus, HostStatus, Next, PublishError, Rollout, SigningKey, Stage,
+};
 use uncork_policy::PublicKey;
 use uncork_units::TimeDelta;
 
@@ -35,8 +37,9 @@ pub(crate) fn run(args: &FleetArgs) -> Result<(), Failure> {
         }
         FleetCommand::Rollback { store, version } => {
             let (opened, key) = Opened::write(store)?;
-            let rollout = opened.fleet().roll_back(&key, *version, now());
-            shown(&rollout.map_err(failure)?)
+            let fleet = opened.fleet();
+            let current = fleet.current().map_err(failure)?;
+            shown(&fleet.roll_back(&key, current, *version, now()).map_err(failure)?)
         }
         FleetCommand::Freeze { store, off } => {
             let (opened, key) = Opened::write(store)?;
@@ -71,12 +74,11 @@ impl Opened {
         Fleet::new(&*self.store, &self.keys)
     }
 
-    fn status(&self) -> Result<(Rollout, FleetStatus), Failure> {
+    fn status(&self) -> Result<((Rollout, Tag), FleetStatus), Failure> {
         let fleet = self.fleet();
-        let (rollout, _) =
-            fleet.rollout().map_err(failure)?.ok_or(PublishError::Nothing).map_err(failure)?;
-        let status = FleetStatus::new(&rollout, fleet.reports().map_err(failure)?, now());
-        Ok((rollout, status))
+        let current = fleet.current().map_err(failure)?;
+        let status = FleetStatus::new(&current.0, fleet.reports().map_err(failure)?, now());
+        Ok((current, status))
     }
 }
 
@@ -124,14 +126,14 @@ fn publish(args: &PublishArgs) -> Result<(), Failure> {
 
 /// The next step of the version that goes out.
 fn go_on(opened: &Opened, key: &SigningKey, args: &PublishArgs) -> Result<(), Failure> {
-    let (rollout, status) = opened.status()?;
-    let step =
-        rollout.next_step(&status.hosts, &gates(&args.stop.stop_if)?, args.stop.max_failed, now());
+    let (current, status) = opened.status()?;
+    let gates = gates(&args.stop.stop_if)?;
+    let step = current.0.next_step(&status.hosts, &gates, args.stop.max_failed, now());
     match step {
         Next::Nothing => say("no version goes out\n"),
         Next::Hold(reasons) => Err(Failure::Missed(format!("not yet: {}", reasons.join("; ")))),
         Next::Stop(reasons) if args.roll_back => {
-            let back = opened.fleet().roll_back(key, None, now()).map_err(failure)?;
+            let back = opened.fleet().roll_back(key, current, None, now()).map_err(failure)?;
             shown(&back)?;
             Err(Failure::Missed(format!("rolled back: {}", reasons.join("; "))))
         }
@@ -139,7 +141,7 @@ fn go_on(opened: &Opened, key: &SigningKey, args: &PublishArgs) -> Result<(), Fa
             "it must not go on: {}\nhelp: uncork fleet rollback",
             reasons.join("; ")
         ))),
-        step => shown(&opened.fleet().go_on(key, &step, now()).map_err(failure)?),
+        step => shown(&opened.fleet().go_on(key, current, &step, now()).map_err(failure)?),
     }
 }
 
@@ -165,16 +167,15 @@ fn shown(rollout: &Rollout) -> Result<(), Failure> {
 }
 
 fn plan(opened: &Opened, stages: &[Stage], stop: &StopArgs) -> Result<(), Failure> {
-    let (rollout, status) = opened.status()?;
+    let ((rollout, _), status) = opened.status()?;
     let (stages, at) = match &rollout.next {
         Some(next) => (&*next.stages, Some(next.stage)),
         None => (stages, None),
     };
     let mut text = status.text();
     for (place, stage) in stages.iter().enumerate() {
-        let is_in = |host: &&uncork_fleet::HostStatus| {
-            stages[..=place].iter().any(|it| it.has(&host.host, host.place.as_ref()))
-        };
+        let is_in =
+            |host: &&HostStatus| Stage::any_has(&stages[..=place], &host.host, host.place.as_ref());
         let hosts: Vec<&str> =
             status.hosts.iter().filter(is_in).map(|host| host.host.as_str()).collect();
         let mark = if at == Some(place) { " (now)" } else { "" };
