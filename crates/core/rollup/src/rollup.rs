@@ -25,6 +25,8 @@ pub struct Rollup {
     part: u64,
     levels: Levels,
     groups: Interner<Group>,
+    /// Of each group of a record, the group of its checks.
+    checked: HashMap<u32, u32>,
     rows: HashMap<Key, Values>,
     health: HashMap<u32, Health>,
     /// Rows and bins of single clients, and of single AS.
@@ -59,6 +61,7 @@ impl Rollup {
             part: 0,
             levels: Levels::default(),
             groups: Interner::default(),
+            checked: HashMap::new(),
             rows: HashMap::new(),
             health: HashMap::new(),
             sizes: [Size::default(); 2],
@@ -111,10 +114,10 @@ impl Rollup {
 
     /// Counts a record of its period.
     pub(crate) fn add(&mut self, record: &FlowRecord, service: &Service) {
-        let group = Group::of(record);
+        let group = self.groups.number(&Group::of(record));
         let arm = record.choice.as_ref().and_then(|choice| choice.arm.as_ref());
         let key = Key {
-            group: self.groups.number(&group),
+            group,
             fold: Fold::None,
             asn: service.asn,
             // Only analyses of arms need the client of a record.
@@ -123,14 +126,30 @@ impl Rollup {
             bucket: arm.map(|arm| arm.bucket),
             class: size_class(record),
         };
-        self.add_health(&group.anywhere(), &Health::of(record, service.start_unix_ns));
+        let checked = self.checked_group(group);
+        self.add_health_of(checked, &Health::of(record, service.start_unix_ns));
         self.add_row(key, &counted(record));
         self.shrink();
     }
 
+    /// The group without the client's place. Found once for each group, not for each record.
+    fn checked_group(&mut self, group: u32) -> u32 {
+        if let Some(checked) = self.checked.get(&group) {
+            return *checked;
+        }
+        let anywhere = self.groups.value(group).anywhere();
+        let checked = self.groups.number(&anywhere);
+        self.checked.insert(group, checked);
+        checked
+    }
+
     pub(crate) fn add_health(&mut self, group: &Group, health: &Health) {
         let number = self.groups.number(group);
-        let of = self.health.entry(number);
+        self.add_health_of(number, health);
+    }
+
+    fn add_health_of(&mut self, group: u32, health: &Health) {
+        let of = self.health.entry(group);
         of.and_modify(|sum| sum.add(health)).or_insert(*health);
     }
 
