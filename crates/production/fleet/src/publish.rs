@@ -9,7 +9,7 @@ use crate::bundle::BundleError;
 use crate::gate::Says;
 use crate::report::{MAX_REPORT, Report};
 use crate::rollout::RolloutError;
-use crate::status::{HostStatus, Reported};
+use crate::status::{HostStatus, Reported, first_hosts};
 use crate::store::{Condition, Got, Store, StoreError, Tag};
 use crate::{
     Bundle, Gate, HostName, Kind, MAX_BUNDLE, PackedFile, Progress, Rollout, SigningKey, Stage,
@@ -359,10 +359,10 @@ impl Rollout {
         let mut stops: Vec<String> = says.iter().filter_map(Says::stop).collect();
         if failed.len() > max_failed {
             stops.push(format!(
-                "{} of {} hosts cannot activate version {version}: {}",
+                "version {version} not activated on {} of {} hosts of the stage: {}",
                 failed.len(),
                 in_stage.len(),
-                failed.iter().take(5).copied().collect::<Vec<_>>().join(", ")
+                first_hosts(&failed)
             ));
         }
         if !stops.is_empty() {
@@ -396,14 +396,13 @@ fn holds(next: &Progress, in_stage: &[&HostStatus], says: &[Says], now: u64) -> 
     }
     let unknown = in_stage.iter().filter(|host| host.unknown).count();
     if unknown * 2 > in_stage.len() {
-        holds.push(format!("{unknown} of {} hosts of the stage have not reported", in_stage.len()));
+        holds.push(format!("no report of {unknown} of {} hosts of the stage", in_stage.len()));
     }
     let is_late = |host: &&&HostStatus| !host.unknown && !host.runs(version);
     let late = in_stage.iter().filter(is_late).filter(|it| !it.is_failing(version));
     let late: Vec<&str> = late.map(|host| host.host.as_str()).collect();
     if !late.is_empty() {
-        let some = late.iter().take(5).copied().collect::<Vec<_>>().join(", ");
-        holds.push(format!("{} hosts do not run version {version} yet: {some}", late.len()));
+        holds.push(format!("version {version} not active yet: {}", first_hosts(&late)));
     }
     holds.extend(says.iter().filter_map(|it| match it {
         Says::Wait(reason) => Some(reason.clone()),

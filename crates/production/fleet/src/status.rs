@@ -214,15 +214,13 @@ impl FleetStatus {
     fn needs_attention(&self) -> Vec<String> {
         type Test = fn(&HostStatus) -> bool;
         let tests: [(&str, Test); 5] = [
-            ("cannot activate their version", |host| {
+            ("version not activated", |host| {
                 matches!(host.state, Some(HostState::Failed | HostState::Refused))
             }),
-            ("have not reported", |host| host.unknown),
-            ("lack a controller of their version in the kernel", |host| {
-                !host.unsupported.is_empty()
-            }),
-            ("have a clock that is off by over a minute", |host| host.clock_s.is_some()),
-            ("run their default instead of a version", |host| {
+            ("no report", |host| host.unknown),
+            ("controller not in the kernel", |host| !host.unsupported.is_empty()),
+            ("clock off by more than a minute", |host| host.clock_s.is_some()),
+            ("default instead of a version", |host| {
                 host.wanted.is_some() && host.active.is_none() && host.state.is_some()
             }),
         ];
@@ -230,8 +228,7 @@ impl FleetStatus {
             let names: Vec<&str> = (self.hosts.iter().filter(|host| is_it(host)))
                 .map(|host| host.host.as_str())
                 .collect();
-            let some = names.iter().take(3).copied().collect::<Vec<_>>().join(", ");
-            (!names.is_empty()).then(|| format!("{} hosts {what}: {some}", names.len()))
+            (!names.is_empty()).then(|| format!("{what}: {}", first_hosts(&names)))
         };
         let mut attention: Vec<String> = tests.into_iter().filter_map(line).collect();
         attention.extend(self.expiry());
@@ -372,6 +369,16 @@ fn span(later: u64, earlier: u64) -> String {
         s @ 120..7200 => format!("{} min", s / 60),
         s @ 7200..172_800 => format!("{} h", s / 3600),
         s => format!("{} d", s / 86_400),
+    }
+}
+
+/// The first names of a list, and how many more there are.
+pub(crate) fn first_hosts(names: &[&str]) -> String {
+    const SHOWN: usize = 3;
+    let first = names.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(SHOWN) {
+        0 => first,
+        more => format!("{first} and {more} more"),
     }
 }
 
