@@ -38,6 +38,7 @@
 #![forbid(unsafe_code)]
 
 mod concurrent;
+mod document;
 mod flow;
 mod limits;
 mod network;
@@ -48,6 +49,7 @@ mod round;
 mod verdict;
 
 pub use concurrent::{ConcurrentFlows, PairEvidence};
+pub use document::EcnDocument;
 pub use flow::{FlowEvidence, Vote};
 pub use limits::{
     CLASSIC_QUEUE, L4S_QUEUE, MAX_AGE, MAX_PACKET_TIME, MIN_CLASSIC_LEAD, MIN_L4S_VOTES,

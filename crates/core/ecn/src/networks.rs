@@ -51,6 +51,11 @@ impl Networks {
         })
     }
 
+    /// When the newest flow of a network ended, in seconds since 1970 (UTC).
+    pub(crate) fn newest_unix_s(&self, network: &str) -> Option<u64> {
+        self.0.get(network).map(|known| known.newest_unix_s)
+    }
+
     /// A table of the networks with a verdict, and a line that counts all.
     pub fn text(&self, as_of_unix_s: u64) -> String {
         let columns = [
@@ -69,8 +74,9 @@ impl Networks {
         let unknown = self.len() - l4s - classic - none;
         let table =
             if proven().next().is_some() { table.render(Style::Plain) } else { String::new() };
+        let networks = if self.len() == 1 { "network" } else { "networks" };
         format!(
-            "{table}{} networks: {l4s} l4s, {classic} classic, {none} none; {unknown} unknown, which keep the policy's default\n",
+            "{table}{} {networks}: {l4s} l4s, {classic} classic, {none} none; {unknown} unknown, which keep the policy's default\n",
             self.len()
         )
     }

@@ -14,6 +14,7 @@ use crate::network::NetworkEvidence;
 
 /// The kind of bottleneck that a client network has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Bottleneck {
     /// A queue for L4S: connections begin with ECT(1).

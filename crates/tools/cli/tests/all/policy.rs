@@ -188,6 +188,14 @@ network         ecn      flows  l4s  classic  no ecn  marked queue
 3 networks: 1 l4s, 1 classic, 0 none; 1 unknown, which keep the policy's default
 ";
     assert_eq!(stdout, expected);
+    let arguments = ["ecn", "records.jsonl", "--format", "json", as_of];
+    let document = policy(&scratch, text, &arguments).stdout;
+    let document: serde_json::Value = serde_json::from_str(&document).unwrap();
+    crate::common::schema::assert_describes("policy-ecn-1", [&document]);
+    let found = |at: usize, field: &str| document["networks"][at][field].clone();
+    assert_eq!(found(0, "network"), "198.51.100.0/24");
+    assert_eq!(found(0, "bottleneck"), "unknown");
+    assert_eq!((found(1, "ecn"), found(1, "classic")), ("classic".into(), 4.into()));
     for (ip, ecn) in
         [("203.0.113.9", "l4s"), ("2001:db8::9", "classic"), ("198.51.100.9", "classic")]
     {

@@ -134,6 +134,7 @@ fn each_place_that_writes_json_is_known() {
         "tools/cli/src/full/kernel/run.rs",          // kernel-1
         "tools/cli/src/lab/dry_run.rs",              // dry-run-1
         "tools/cli/src/full/policy/run.rs",          // policy-explain
+        "tools/cli/src/full/policy/ecn.rs",          // policy-ecn-1
         "tools/cli/src/print.rs",                    // documents of the commands
         "tools/cli/src/full/status/run.rs",          // status-1
         "tools/cli/src/full/steer/run.rs",           // steer-1, steer-explain-1, steer-move-1

@@ -30,6 +30,7 @@ const ECN_EXAMPLES: &str = "\
 Examples:
   uncork policy ecn records/
   uncork policy ecn records/ -o ecn.table
+  uncork policy ecn records/ --format json
   uncork policy ecn connections.jsonl --as-of 2026-12-01T18:00:00Z";
 
 const ECN_AFTER: &str = "\
@@ -73,6 +74,9 @@ pub(super) struct EcnArgs {
     /// Time of the verdicts [default: now]
     #[arg(long, value_name = "TIME")]
     pub(super) as_of: Option<UnixTime>,
+    /// Output format
+    #[arg(long, default_value = "human")]
+    pub(super) format: TextFormat,
 }
 
 #[derive(Args, Debug)]

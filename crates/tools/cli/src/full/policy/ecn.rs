@@ -8,7 +8,7 @@ use uncork_records::rfc3339;
 use super::args::EcnArgs;
 use crate::failure::Failure;
 use crate::full::{file, records, unix_time};
-use crate::stdout;
+use crate::print;
 
 const ARGUMENT: &str = "<RECORDS>";
 
@@ -27,7 +27,7 @@ pub(super) fn run(args: &EcnArgs) -> Result<(), Failure> {
     if let Some(output) = &args.output {
         file::replace(output, table(&networks, &args.section, as_of).as_bytes())?;
     }
-    stdout::write(networks.text(as_of).as_bytes())
+    print::document(args.format, &networks.document(as_of), |_| networks.text(as_of))
 }
 
 /// Responses share the evidence of their connection.
