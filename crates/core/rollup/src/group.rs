@@ -53,6 +53,18 @@ impl Group {
     pub(crate) fn anywhere(&self) -> Self {
         Self { country: None, region: None, ..self.clone() }
     }
+
+    /// Without all that is of the connection: what traffic is counted by.
+    pub(crate) fn place(&self) -> Self {
+        Self {
+            engine: self.engine.clone(),
+            scope: self.scope.clone(),
+            listener: self.listener.clone(),
+            country: self.country.clone(),
+            region: self.region.clone(),
+            ..Self::default()
+        }
+    }
 }
 
 /// Values by a small number.

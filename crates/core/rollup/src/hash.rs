@@ -25,6 +25,10 @@ pub(crate) fn of_unit(unit: u64) -> u64 {
     hash(&unit.to_le_bytes())
 }
 
+pub(crate) fn of_client(client: Option<&str>) -> u64 {
+    hash(client.unwrap_or_default().as_bytes())
+}
+
 pub(crate) fn of_asn(asn: Option<u32>) -> u64 {
     asn.map_or(0, |asn| hash(&asn.to_le_bytes()))
 }

@@ -1,8 +1,10 @@
 //! The key of a row.
 
 use smol_str::SmolStr;
+use uncork_flow::LARGE_BYTES;
 
 use crate::hash;
+use crate::metric::smallest;
 
 /// How far a row's client is folded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -47,15 +49,16 @@ pub(crate) struct Key {
     pub(crate) class: u8,
 }
 
-/// Levels of folding: each level halves the units (or AS) that have rows of their own.
+/// Levels of folding: each level halves the units (or AS, or client networks of traffic) that have rows of their own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Levels {
     pub(crate) units: u8,
     pub(crate) asns: u8,
+    pub(crate) clients: u8,
 }
 
 /// Whether a hash stays at a level.
-const fn stays(hash: u64, level: u8) -> bool {
+pub(crate) const fn stays(hash: u64, level: u8) -> bool {
     match level {
         0 => true,
         64.. => false,
@@ -65,7 +68,11 @@ const fn stays(hash: u64, level: u8) -> bool {
 
 impl Levels {
     pub(crate) fn max(self, other: Self) -> Self {
-        Self { units: self.units.max(other.units), asns: self.asns.max(other.asns) }
+        Self {
+            units: self.units.max(other.units),
+            asns: self.asns.max(other.asns),
+            clients: self.clients.max(other.clients),
+        }
     }
 }
 
@@ -84,6 +91,11 @@ impl Key {
             self.fold = if self.fold == Fold::None { Fold::None } else { Fold::All };
         }
         self
+    }
+
+    /// Whether the row is of large objects.
+    pub(crate) fn is_large(&self) -> bool {
+        smallest(self.class) >= LARGE_BYTES
     }
 
     /// Whether the row is of a single client.

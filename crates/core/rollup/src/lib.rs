@@ -24,6 +24,7 @@ mod rollups;
 mod spec;
 #[cfg(test)]
 mod tests;
+mod traffic;
 mod values;
 
 pub use self::bins::{GAMMA, IMPOSSIBLE, LN_GAMMA, bin_of};

@@ -9,6 +9,9 @@ use crate::bins::bin_of;
 /// Minimum size of a media chunk that counts for the bandwidth.
 pub const CHUNK_BYTES: u64 = 500_000;
 
+/// Maximum size of an object that is sent in the first round trips.
+const START_BYTES: u64 = 100_000;
+
 /// Where the classes of sizes begin, after that of the smallest objects.
 pub const SIZE_LIMITS: [u64; 4] = [100_000, 1_000_000, LARGE_BYTES, 10_000_000];
 
@@ -41,6 +44,8 @@ pub enum Ratio {
     Aborted,
     Stutters,
     Stalled,
+    StartResent,
+    Queued,
 }
 
 impl Metric {
@@ -112,7 +117,14 @@ impl Metric {
 
 impl Ratio {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Retransmitted, Self::Aborted, Self::Stutters, Self::Stalled];
+    pub const ALL: [Self; 6] = [
+        Self::Retransmitted,
+        Self::Aborted,
+        Self::Stutters,
+        Self::Stalled,
+        Self::StartResent,
+        Self::Queued,
+    ];
 
     /// Its name in analyses.
     pub const fn name(self) -> &'static str {
@@ -121,6 +133,8 @@ impl Ratio {
             Self::Aborted => "aborted",
             Self::Stutters => "stutters",
             Self::Stalled => "stalled",
+            Self::StartResent => "start_resent",
+            Self::Queued => "queued",
         }
     }
 
@@ -136,6 +150,12 @@ impl Ratio {
                 let stalled = micros(it.stalled_ns);
                 (stalled, stalled + micros(it.played_ns))
             }),
+            Self::StartResent if size(record) > START_BYTES => (0, 0),
+            Self::StartResent => (record.bytes_retransmitted, record.bytes_sent),
+            Self::Queued => record.rtt_ms.map_or((0, 0), |rtt| {
+                let queued = thousandths(rtt.p50 - rtt.min).zip(thousandths(rtt.p50));
+                queued.unwrap_or_default()
+            }),
         }
     }
 }
@@ -143,6 +163,11 @@ impl Ratio {
 /// The number of the record's class of sizes.
 pub(crate) fn size_class(record: &FlowRecord) -> u8 {
     SIZE_LIMITS.iter().filter(|limit| size(record) >= **limit).count() as u8
+}
+
+/// Whether the record is of a large object.
+pub(crate) fn is_large(record: &FlowRecord) -> bool {
+    size(record) >= LARGE_BYTES
 }
 
 /// The smallest size of a class.
@@ -184,6 +209,12 @@ fn is_unfinished(record: &FlowRecord) -> bool {
 
 fn seconds(nanoseconds: u64) -> f64 {
     nanoseconds as f64 / 1e9
+}
+
+/// `None` of a value that cannot be: its record does not count.
+fn thousandths(milliseconds: f64) -> Option<u64> {
+    let whole = (milliseconds * 1e3).floor();
+    (0.0..9e18).contains(&whole).then_some(whole as u64)
 }
 
 fn micros(nanoseconds: u64) -> u64 {

@@ -2,14 +2,16 @@
 
 use std::collections::HashMap;
 
+use smol_str::SmolStr;
 use uncork_flow::{FlowRecord, Service};
 
 use crate::error::RollupError;
 use crate::group::{Group, Interner};
 use crate::health::Health;
 use crate::key::{Fold, Key, Levels};
-use crate::metric::{Metric, Ratio, size_class};
+use crate::metric::{Metric, Ratio, is_large, size_class};
 use crate::spec::RollupSpec;
+use crate::traffic::{Amount, TrafficKey};
 use crate::values::Values;
 
 /// Bins for each row of the limit: rows of busy clients have many.
@@ -29,6 +31,12 @@ pub struct Rollup {
     checked: HashMap<u32, u32>,
     rows: HashMap<Key, Values>,
     health: HashMap<u32, Health>,
+    /// Of the clients that have no row in `rows`.
+    traffic: HashMap<TrafficKey, Amount>,
+    /// Of each group of a record, the group of its traffic.
+    places: HashMap<u32, u32>,
+    /// Rows of traffic with a network.
+    networks: usize,
     /// Rows and bins of single clients, and of single AS.
     sizes: [Size; 2],
 }
@@ -44,6 +52,13 @@ pub(crate) struct Row<'a> {
     pub(crate) key: &'a Key,
     pub(crate) group: &'a Group,
     pub(crate) values: &'a Values,
+}
+
+/// The traffic of a client network, for writing.
+pub(crate) struct TrafficRow<'a> {
+    pub(crate) key: &'a TrafficKey,
+    pub(crate) group: &'a Group,
+    pub(crate) amount: Amount,
 }
 
 /// The checks of a group, for writing.
@@ -64,6 +79,9 @@ impl Rollup {
             checked: HashMap::new(),
             rows: HashMap::new(),
             health: HashMap::new(),
+            traffic: HashMap::new(),
+            places: HashMap::new(),
+            networks: 0,
             sizes: [Size::default(); 2],
         }
     }
@@ -128,8 +146,54 @@ impl Rollup {
         };
         let checked = self.checked_group(group);
         self.add_health_of(checked, &Health::of(record, service.start_unix_ns));
+        if key.client.is_none() {
+            let client = service.client.clone();
+            let amount = Amount { records: 1, bytes: record.bytes_acked };
+            self.add_traffic_of(group, client, service.asn, is_large(record), amount);
+        }
         self.add_row(key, &counted(record));
         self.shrink();
+    }
+
+    /// Counts traffic of a network of a row's group.
+    fn add_traffic_of(
+        &mut self,
+        group: u32,
+        client: Option<SmolStr>,
+        asn: Option<u32>,
+        is_large: bool,
+        amount: Amount,
+    ) {
+        let group = self.place_group(group);
+        let key = TrafficKey { group, fold: Fold::None, asn, client, is_large };
+        self.add_traffic_row(key, amount);
+    }
+
+    /// Adds a row of another roll-up. [`Self::shrink`] must follow.
+    pub(crate) fn add_traffic(&mut self, group: &Group, mut key: TrafficKey, amount: Amount) {
+        key.group = self.groups.number(group);
+        self.add_traffic_row(key, amount);
+    }
+
+    fn add_traffic_row(&mut self, key: TrafficKey, amount: Amount) {
+        let key = key.folded(self.levels);
+        let is_of_network = key.is_of_network();
+        let before = self.traffic.len();
+        self.traffic.entry(key).or_default().add(amount);
+        if is_of_network {
+            self.networks += self.traffic.len() - before;
+        }
+    }
+
+    /// The group of the row's traffic. Found once for each group, not for each record.
+    fn place_group(&mut self, group: u32) -> u32 {
+        if let Some(place) = self.places.get(&group) {
+            return *place;
+        }
+        let place = self.groups.value(group).place();
+        let place = self.groups.number(&place);
+        self.places.insert(group, place);
+        place
     }
 
     /// The group without the client's place. Found once for each group, not for each record.
@@ -160,7 +224,13 @@ impl Rollup {
     }
 
     fn add_row(&mut self, key: Key, values: &Values) {
+        let client = key.client.clone();
+        let (asn, is_large) = (key.asn, key.is_large());
         let key = key.folded(self.levels);
+        if key.client.is_none() && client.is_some() {
+            let amount = Amount { records: values.records, bytes: values.bytes };
+            self.add_traffic_of(key.group, client, asn, is_large, amount);
+        }
         let tier = tier(&key);
         let before = self.rows.len();
         let row = self.rows.entry(key).or_default();
@@ -181,6 +251,9 @@ impl Rollup {
         while self.is_above_limit(1) {
             self.set_levels(Levels { asns: self.levels.asns + 1, ..self.levels });
         }
+        while self.networks > self.spec.max_rows.max(1) {
+            self.set_levels(Levels { clients: self.levels.clients + 1, ..self.levels });
+        }
     }
 
     fn is_above_limit(&self, tier: usize) -> bool {
@@ -194,6 +267,10 @@ impl Rollup {
             return;
         }
         self.levels = levels;
+        self.networks = 0;
+        for (key, amount) in std::mem::take(&mut self.traffic) {
+            self.add_traffic_row(key, amount);
+        }
         self.sizes = [Size::default(); 2];
         for (key, values) in std::mem::take(&mut self.rows) {
             self.add_row(key, &values);
@@ -217,6 +294,10 @@ impl Rollup {
         self.set_levels(self.levels.max(other.levels));
         for row in other.sorted() {
             self.add_other(row.group, row.key.clone(), row.values);
+            self.shrink();
+        }
+        for row in other.sorted_traffic() {
+            self.add_traffic(row.group, row.key.clone(), row.amount);
             self.shrink();
         }
         for row in other.sorted_health() {
@@ -246,6 +327,20 @@ impl Rollup {
         rows
     }
 
+    pub(crate) fn sorted_traffic(&self) -> Vec<TrafficRow<'_>> {
+        let mut rows: Vec<TrafficRow<'_>> = self
+            .traffic
+            .iter()
+            .map(|(key, amount)| TrafficRow {
+                key,
+                group: self.groups.value(key.group),
+                amount: *amount,
+            })
+            .collect();
+        rows.sort_unstable_by(|a, b| traffic_order(a).cmp(&traffic_order(b)));
+        rows
+    }
+
     fn period_text(&self) -> String {
         format!("{} from {} s", self.spec.period, self.start_ns / 1_000_000_000)
     }
@@ -264,7 +359,15 @@ impl PartialEq for Rollup {
             let rows = it.sorted_health().into_iter();
             rows.map(|row| (row.group.clone(), *row.health)).collect::<Vec<_>>()
         };
+        let traffic = |it: &Self| {
+            let rows = it.sorted_traffic().into_iter().map(|row| {
+                let key = TrafficKey { group: 0, ..row.key.clone() };
+                (row.group.clone(), key, row.amount)
+            });
+            rows.collect::<Vec<_>>()
+        };
         self.spec == other.spec
+            && traffic(self) == traffic(other)
             && self.start_ns == other.start_ns
             && self.levels == other.levels
             && rows(self) == rows(other)
@@ -279,6 +382,13 @@ fn order<'a>(
 ) -> (Fold, Option<u32>, Option<&'a str>, Option<u64>, &'a Group, Option<u8>, u8) {
     let Key { fold, asn, client, unit, bucket, class, .. } = row.key;
     (*fold, *asn, client.as_deref(), *unit, row.group, *bucket, *class)
+}
+
+fn traffic_order<'a>(
+    row: &TrafficRow<'a>,
+) -> (Fold, Option<u32>, Option<&'a str>, &'a Group, bool) {
+    let TrafficKey { fold, asn, client, is_large, .. } = row.key;
+    (*fold, *asn, client.as_deref(), row.group, *is_large)
 }
 
 /// Which limit the row counts for.

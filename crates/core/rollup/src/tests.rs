@@ -1,14 +1,17 @@
 //! Roll-ups merge by addition, in any order, any split and with any limit.
 
+use std::collections::BTreeMap;
+
 use proptest::collection::vec;
 use proptest::prelude::{Strategy, any};
 use proptest::{prop_assert, prop_assert_eq, proptest};
+use smol_str::SmolStr;
 use uncork_flow::{Arm, Choice, FlowRecord, Quantiles, Scope, Service};
 use uncork_testkit::assert_message;
 use uncork_units::Rng;
 
 use crate::{
-    DEFAULT_MAX_ROWS, Metric, Rollup, RollupError, RollupSpec, Rollups, Sample, is_rollup,
+    DEFAULT_MAX_ROWS, Metric, Ratio, Rollup, RollupError, RollupSpec, Rollups, Sample, is_rollup,
 };
 
 const MINUTE_NS: u64 = 60_000_000_000;
@@ -136,6 +139,59 @@ fn a_limit_folds_clients_and_the_file_says_how_many() {
     let file = rollup.to_parquet().expect("a file");
     let text = String::from_utf8_lossy(&file).into_owned();
     assert!(text.contains("rollup.folded_records"));
+}
+
+/// Records and bytes by client network: of its rows with arms, and of its traffic without.
+fn by_client(all: &[Rollup]) -> BTreeMap<Option<SmolStr>, (u64, u64)> {
+    let mut found = BTreeMap::new();
+    for rollup in all {
+        let of_rows = rollup.sorted().into_iter().filter(|row| row.key.client.is_some());
+        let of_rows =
+            of_rows.map(|row| (row.key.client.clone(), row.values.records, row.values.bytes));
+        let traffic = rollup.sorted_traffic().into_iter();
+        let traffic =
+            traffic.map(|row| (row.key.client.clone(), row.amount.records, row.amount.bytes));
+        for (client, records, bytes) in of_rows.chain(traffic) {
+            let sum: &mut (u64, u64) = found.entry(client).or_default();
+            *sum = (sum.0 + records, sum.1 + bytes);
+        }
+    }
+    found
+}
+
+#[test]
+fn traffic_of_clients_without_arm_and_of_folded_ones_keeps_their_network() {
+    let all: Vec<_> = (0..2_000).map(record).collect();
+    let mut expected: BTreeMap<Option<SmolStr>, (u64, u64)> = BTreeMap::new();
+    for record in &all {
+        let client = record.service.as_ref().and_then(|service| service.client.clone());
+        let sum = expected.entry(client).or_default();
+        *sum = (sum.0 + 1, sum.1 + record.bytes_acked);
+    }
+    assert_eq!(expected.len(), 40);
+    assert_eq!(by_client(&rolled(10_000, &all)), expected);
+    // 120 rows of traffic are enough for all networks, and not for all rows of clients.
+    let limited = rolled(120, &all);
+    assert!(limited.iter().all(|it| it.folded() > 0));
+    assert_eq!(by_client(&limited), expected);
+    // Too few: some networks lose their name, and no byte is lost.
+    let few = by_client(&rolled(20, &all));
+    assert!(few.contains_key(&None) && few.len() < 41);
+    let sum = |of: &BTreeMap<_, (u64, u64)>| of.values().map(|it| it.1).sum::<u64>();
+    assert_eq!(sum(&few), sum(&expected));
+}
+
+#[test]
+fn ratios_of_the_start_leave_out_larger_objects_and_contradictions() {
+    let mut one = record(1);
+    (one.size_bytes, one.bytes_sent, one.bytes_retransmitted) = (Some(100_000), 100_500, 500);
+    one.rtt_ms = Some(Quantiles { min: 10.0, p50: 12.5, p95: 20.0 });
+    assert_eq!(Ratio::StartResent.parts(&one), (500, 100_500));
+    assert_eq!(Ratio::Queued.parts(&one), (2_500, 12_500));
+    one.size_bytes = Some(100_001);
+    one.rtt_ms = Some(Quantiles { min: 13.0, p50: 12.5, p95: 20.0 });
+    assert_eq!(Ratio::StartResent.parts(&one), (0, 0));
+    assert_eq!(Ratio::Queued.parts(&one), (0, 0));
 }
 
 #[test]

@@ -65,6 +65,8 @@ pub(super) const SIZE: &str = "size_bytes";
 
 pub(super) const RECORDS: &str = "rollup_records";
 pub(super) const BYTES: &str = "rollup_bytes";
+pub(super) const TRAFFIC_RECORDS: &str = "rollup_traffic_records";
+pub(super) const TRAFFIC_BYTES: &str = "rollup_traffic_bytes";
 pub(super) const FIRST: &str = "rollup_first_unix_ns";
 pub(super) const LAST: &str = "rollup_last_unix_ns";
 

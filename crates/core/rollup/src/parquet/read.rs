@@ -6,6 +6,7 @@ use bytes::Bytes;
 use parquet::file::metadata::FileMetaData;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::{Field, Row as Cells};
+use uncork_flow::LARGE_BYTES;
 
 use super::SCHEMA;
 use super::columns::{self, GROUP_TEXTS};
@@ -13,9 +14,10 @@ use crate::error::RollupError;
 use crate::group::Group;
 use crate::health::{Contradiction, Health};
 use crate::key::{Fold, Key, Levels};
-use crate::metric::{Metric, Ratio, SIZE_LIMITS};
+use crate::metric::{Metric, Ratio, SIZE_LIMITS, smallest};
 use crate::rollup::Rollup;
 use crate::spec::{Period, RollupSpec};
+use crate::traffic::{Amount, TrafficKey};
 use crate::values::Values;
 
 /// Whether a Parquet file is a roll-up, by its metadata.
@@ -60,9 +62,10 @@ fn empty(metadata: &FileMetaData) -> Result<Rollup, RollupError> {
     let wrong = |key: &str| RollupError::NotARollup(format!("{key} has no valid value"));
     let period = text("rollup.period_s")?.parse().ok().and_then(Period::from_secs);
     let start = text("rollup.start_unix_ns")?.parse().map_err(|_| wrong("rollup.start_unix_ns"))?;
-    let levels = text("rollup.levels")?.split_once(',');
-    let levels = levels.and_then(|(units, asns)| {
-        Some(Levels { units: units.parse().ok()?, asns: asns.parse().ok()? })
+    let levels: Result<Vec<u8>, _> = text("rollup.levels")?.split(',').map(str::parse).collect();
+    let levels = levels.ok().and_then(|levels| match levels[..] {
+        [units, asns, clients] => Some(Levels { units, asns, clients }),
+        _ => None,
     });
     let spec = RollupSpec {
         host: text("rollup.host")?.to_owned(),
@@ -84,9 +87,13 @@ impl Line {
 
     fn add_to(&self, rollup: &mut Rollup) -> Result<(), RollupError> {
         let group = self.group();
-        match self.maybe(columns::FIRST) {
-            Some(first_ns) => rollup.add_health(&group, &self.health(first_ns)?),
-            None => rollup.add_other(&group, self.key()?, &self.values()?),
+        match (self.maybe(columns::FIRST), self.maybe(columns::TRAFFIC_RECORDS)) {
+            (Some(first_ns), _) => rollup.add_health(&group, &self.health(first_ns)?),
+            (None, Some(records)) => {
+                let amount = Amount { records, bytes: self.count(columns::TRAFFIC_BYTES)? };
+                rollup.add_traffic(&group, self.traffic_key()?, amount);
+            }
+            (None, None) => rollup.add_other(&group, self.key()?, &self.values()?),
         }
         Ok(())
     }
@@ -124,6 +131,11 @@ impl Line {
             bucket: bucket.map_err(|_| wrong(columns::BUCKET))?,
             class: SIZE_LIMITS.iter().filter(|limit| size >= **limit).count() as u8,
         })
+    }
+
+    fn traffic_key(&self) -> Result<TrafficKey, RollupError> {
+        let Key { fold, asn, client, class, .. } = self.key()?;
+        Ok(TrafficKey { group: 0, fold, asn, client, is_large: smallest(class) >= LARGE_BYTES })
     }
 
     fn values(&self) -> Result<Values, RollupError> {

@@ -9,25 +9,28 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{ColumnPath, Type, TypePtr};
+use uncork_flow::LARGE_BYTES;
 
 use super::SCHEMA;
 use super::columns::{self, GROUP_TEXTS, GroupText, REGION};
 use crate::error::RollupError;
 use crate::group::Group;
 use crate::health::{Contradiction, Health};
-use crate::key::Key;
+use crate::key::{Fold, Key};
 use crate::metric::{Metric, Ratio, smallest};
 use crate::rollup::Rollup;
+use crate::traffic::{Amount, TrafficKey};
 use crate::values::{BinCount, Values};
 
 /// Rows per row group.
 const GROUP_ROWS: usize = 100_000;
 
-/// A row of the file: counts, or the checks of a group.
+/// A row of the file: counts, the checks of a group, or the traffic of a network.
 #[derive(Clone, Copy)]
 enum Line<'a> {
     Counts(&'a Group, &'a Key, &'a Values),
     Checks(&'a Group, &'a Health),
+    Traffic(&'a Group, &'a TrafficKey, Amount),
 }
 
 type RowGroup<'a> = SerializedRowGroupWriter<'a, Vec<u8>>;
@@ -39,10 +42,11 @@ impl Rollup {
     ///
     /// An error of the Parquet library.
     pub fn to_parquet(&self) -> Result<Vec<u8>, RollupError> {
-        let (rows, checks) = (self.sorted(), self.sorted_health());
+        let (rows, checks, traffic) = (self.sorted(), self.sorted_health(), self.sorted_traffic());
         let counts = rows.iter().map(|row| Line::Counts(row.group, row.key, row.values));
         let checks = checks.iter().map(|row| Line::Checks(row.group, row.health));
-        let lines: Vec<Line<'_>> = checks.chain(counts).collect();
+        let traffic = traffic.iter().map(|row| Line::Traffic(row.group, row.key, row.amount));
+        let lines: Vec<Line<'_>> = checks.chain(traffic).chain(counts).collect();
         let properties = Arc::new(self.properties()?);
         let texts = texts(&lines);
         let mut file = SerializedFileWriter::new(Vec::new(), schema(&texts)?, properties)?;
@@ -56,13 +60,14 @@ impl Rollup {
 
     fn properties(&self) -> Result<WriterProperties, RollupError> {
         let levels = self.levels();
+        let levels_text = format!("{},{},{}", levels.units, levels.asns, levels.clients);
         let pairs = [
             ("uncork.schema", SCHEMA.to_owned()),
             ("rollup.host", self.spec().host.clone()),
             ("rollup.period_s", self.spec().period.as_secs().to_string()),
             ("rollup.start_unix_ns", self.start_ns().to_string()),
             ("rollup.max_rows", self.spec().max_rows.to_string()),
-            ("rollup.levels", format!("{},{}", levels.units, levels.asns)),
+            ("rollup.levels", levels_text),
             ("rollup.folded_records", self.folded().to_string()),
         ];
         let part = (self.part() > 0).then(|| ("rollup.part", self.part().to_string()));
@@ -91,15 +96,17 @@ impl Rollup {
         for column in texts {
             text(to, lines, |line| (column.get)(line.group()).map(smol_str::SmolStr::as_str))?;
         }
-        count(to, lines, |line| line.key().map(|key| key.fold.number()))?;
-        text(to, lines, |line| line.key().and_then(|key| key.client.as_deref()))?;
-        count(to, lines, |line| line.key().and_then(|key| key.asn).map(u64::from))?;
+        count(to, lines, |line| line.fold().map(Fold::number))?;
+        text(to, lines, |line| line.client())?;
+        count(to, lines, |line| line.asn().map(u64::from))?;
         count(to, lines, |line| line.key().and_then(|key| key.unit))?;
         count(to, lines, |line| line.key().and_then(|key| key.bucket).map(u64::from))?;
         number(to, lines, |line| line.group().propensity.map(f64::from_bits))?;
-        count(to, lines, |line| line.key().map(|key| smallest(key.class)))?;
+        count(to, lines, |line| line.smallest())?;
         count(to, lines, |line| Some(line.values().map_or(0, |it| it.records)))?;
         count(to, lines, |line| Some(line.values().map_or(0, |it| it.bytes)))?;
+        count(to, lines, |line| line.traffic().map(|it| it.records))?;
+        count(to, lines, |line| line.traffic().map(|it| it.bytes))?;
         count(to, lines, |line| line.health().map(|it| it.first_ns))?;
         count(to, lines, |line| line.health().map(|it| it.last_ns))?;
         for it in Contradiction::ALL {
@@ -120,28 +127,67 @@ impl Rollup {
 impl<'a> Line<'a> {
     fn group(&self) -> &'a Group {
         match self {
-            Self::Counts(group, ..) | Self::Checks(group, _) => group,
+            Self::Counts(group, ..) | Self::Checks(group, _) | Self::Traffic(group, ..) => group,
         }
     }
 
     fn key(&self) -> Option<&'a Key> {
         match self {
             Self::Counts(_, key, _) => Some(key),
+            Self::Checks(..) | Self::Traffic(..) => None,
+        }
+    }
+
+    fn fold(&self) -> Option<Fold> {
+        match self {
+            Self::Counts(_, key, _) => Some(key.fold),
+            Self::Traffic(_, key, _) => Some(key.fold),
             Self::Checks(..) => None,
+        }
+    }
+
+    fn client(&'a self) -> Option<&'a str> {
+        match self {
+            Self::Counts(_, key, _) => key.client.as_deref(),
+            Self::Traffic(_, key, _) => key.client.as_deref(),
+            Self::Checks(..) => None,
+        }
+    }
+
+    fn asn(&self) -> Option<u32> {
+        match self {
+            Self::Counts(_, key, _) => key.asn,
+            Self::Traffic(_, key, _) => key.asn,
+            Self::Checks(..) => None,
+        }
+    }
+
+    fn smallest(&self) -> Option<u64> {
+        match self {
+            Self::Counts(_, key, _) => Some(smallest(key.class)),
+            Self::Traffic(_, key, _) => Some(if key.is_large { LARGE_BYTES } else { 0 }),
+            Self::Checks(..) => None,
+        }
+    }
+
+    fn traffic(&self) -> Option<Amount> {
+        match self {
+            Self::Traffic(_, _, amount) => Some(*amount),
+            Self::Counts(..) | Self::Checks(..) => None,
         }
     }
 
     fn values(&self) -> Option<&'a Values> {
         match self {
             Self::Counts(_, _, values) => Some(values),
-            Self::Checks(..) => None,
+            Self::Checks(..) | Self::Traffic(..) => None,
         }
     }
 
     fn health(&self) -> Option<&'a Health> {
         match self {
             Self::Checks(_, health) => Some(health),
-            Self::Counts(..) => None,
+            Self::Counts(..) | Self::Traffic(..) => None,
         }
     }
 
@@ -174,6 +220,8 @@ fn schema(texts: &[&GroupText]) -> Result<TypePtr, ParquetError> {
         counted(columns::SIZE),
         counted(columns::RECORDS),
         counted(columns::BYTES),
+        counted(columns::TRAFFIC_RECORDS),
+        counted(columns::TRAFFIC_BYTES),
         counted(columns::FIRST),
         counted(columns::LAST),
     ]);
