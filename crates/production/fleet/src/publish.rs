@@ -12,8 +12,8 @@ use crate::rollout::RolloutError;
 use crate::status::{HostStatus, Reported, first_hosts};
 use crate::store::{Condition, Got, Store, StoreError, Tag};
 use crate::{
-    Bundle, Gate, HostName, Kind, MAX_BUNDLE, PackedFile, Progress, Rollout, SigningKey, Stage,
-    Target,
+    Bundle, Gate, HostName, Kind, Lease, MAX_BUNDLE, PackedFile, Progress, Rollout, SigningKey,
+    Stage, Target,
 };
 
 /// A fleet's store, for those who publish and look.
@@ -51,6 +51,20 @@ pub enum PublishError {
     /// The fleet is frozen.
     #[error("the fleet is frozen; run `uncork fleet freeze --off` first")]
     Frozen,
+    /// Another planner publishes, at this time.
+    #[error("{} holds the lease for {} s more", .0.holder, .0.expires_unix_s.saturating_sub(*.1))]
+    Held(Lease, u64),
+    /// The planner does not hold the lease.
+    #[error("{0} does not hold the lease, or it has expired; take it with `uncork fleet lease`")]
+    NoLease(HostName),
+    /// The lease cannot be read.
+    #[error("the store's lease: {0}; remove this object")]
+    Lease(String),
+    /// A person rolled a version back.
+    #[error(
+        "version {0} was rolled back, and a planner does not publish after that; publish once without --holder to go on"
+    )]
+    RolledBack(u64),
     /// The last stage leaves hosts out.
     #[error("the last stage is {0}; it must be 100%")]
     Stages(String),
@@ -139,13 +153,26 @@ impl<'a> Fleet<'a> {
         &self,
         key: &SigningKey,
         files: &[PackedFile],
-        (stages, hold_s): (Vec<Stage>, u64),
-        (now, expires): (u64, u64),
+        stages: (Vec<Stage>, u64),
+        times: (u64, u64),
     ) -> Result<Rollout, PublishError> {
         let (before, condition) = match self.rollout()? {
             Some((rollout, tag)) => (Some(rollout), Condition::Same(tag)),
             None => (None, Condition::New),
         };
+        self.begin_over(before, &condition, key, files, stages, times)
+    }
+
+    /// The same over the roll-out that was read.
+    pub(crate) fn begin_over(
+        &self,
+        before: Option<Rollout>,
+        condition: &Condition,
+        key: &SigningKey,
+        files: &[PackedFile],
+        (stages, hold_s): (Vec<Stage>, u64),
+        (now, expires): (u64, u64),
+    ) -> Result<Rollout, PublishError> {
         let version = before.as_ref().map_or(0, |before| before.highest) + 1;
         let stages = if self.is_stable(before.as_ref(), files) { Vec::new() } else { stages };
         let sealed = Bundle::seal(version, (now, expires), files, key)?;
@@ -155,7 +182,7 @@ impl<'a> Fleet<'a> {
         let object = target.object();
         let rollout = Rollout::begin(before.as_ref(), target, (stages, hold_s), now)?;
         self.store.put(&object, &sealed, &Condition::Any)?;
-        self.put(&rollout, key, &condition)?;
+        self.put(&rollout, key, condition)?;
         Ok(rollout)
     }
 
@@ -243,7 +270,11 @@ impl<'a> Fleet<'a> {
         Ok(rollout)
     }
 
-    fn bundle(&self, object: &str) -> Result<Bundle, PublishError> {
+    pub(crate) fn store(&self) -> &dyn Store {
+        self.store
+    }
+
+    pub(crate) fn bundle(&self, object: &str) -> Result<Bundle, PublishError> {
         let Got::Object(found) = self.store.get(object, MAX_BUNDLE, None)? else {
             return Err(PublishError::NoVersion(object.to_owned()));
         };

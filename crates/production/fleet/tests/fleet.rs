@@ -18,11 +18,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rustix::process::{Signal, getpid, kill_process};
 use uncork_fleet::store::{Condition, Directory, Got, Store, StoreError, Tag};
 use uncork_fleet::{
-    Agent, AgentSpec, Apply, Commands, Disk, Fleet, FleetStatus, HostState, Next, PackedFile,
-    PublishError, Report, Rollout, SigningKey, Stage, Steps, public_key_pem, read_public_key,
+    Agent, AgentSpec, Apply, Commands, Disk, Fleet, FleetStatus, HostName, HostState, Next,
+    PackedFile, Planned, PublishError, Report, Rollout, SigningKey, Stage, Steps, public_key_pem,
+    read_public_key,
 };
 use uncork_policy::PublicKey;
-use uncork_testkit::Scratch;
+use uncork_testkit::{Scratch, assert_message};
 
 const DEFAULT: &[u8] = b"# the default\n";
 const HOLD_S: u64 = 600;
@@ -564,6 +565,170 @@ fn two_publishers_never_publish_over_each_other() {
     world.fleet().freeze(&world.key, true, world.now).unwrap();
     let error = world.link.put(Rollout::OBJECT, b"x", &Condition::Same(tag)).unwrap_err();
     assert!(matches!(error, StoreError::Conflict(_)));
+}
+
+fn holder(name: &str) -> HostName {
+    name.parse().unwrap()
+}
+
+fn plan(world: &World, name: &str, number: u64) -> Result<Planned, PublishError> {
+    let stages = (vec!["100%".parse().unwrap()], HOLD_S);
+    let times = (world.now, world.now + WEEK_S);
+    world.fleet().publish_planned((&world.key, &holder(name)), &files(number), stages, times)
+}
+
+#[test]
+fn two_planners_one_publishes_and_the_other_learns_who_holds_the_lease_until_when() {
+    let mut world = World::new("fleet-planners", 1);
+    let (one, two) = (holder("planner1"), holder("planner2"));
+    assert!(matches!(plan(&world, "planner1", 1), Err(PublishError::NoLease(_))));
+    let lease = world.fleet().take_lease(&one, world.now, 3600).unwrap();
+    assert_eq!((lease.holder.as_str(), lease.expires_unix_s), ("planner1", world.now + 3600));
+    let error = world.fleet().take_lease(&two, world.now + 600, 3600).unwrap_err();
+    assert!(matches!(&error, PublishError::Held(held, _) if *held == lease), "{error}");
+    assert_message!("held", error);
+    assert!(matches!(plan(&world, "planner2", 2), Err(PublishError::Held(..))));
+    assert!(matches!(plan(&world, "planner1", 1), Ok(Planned::Published(_))));
+    // A renewed lease keeps its beginning. An expired one is anybody's.
+    world.now += 1800;
+    let renewed = world.fleet().take_lease(&one, world.now, 3600).unwrap();
+    assert_eq!(renewed.since_unix_s, lease.since_unix_s);
+    world.now += 3600;
+    assert!(matches!(plan(&world, "planner1", 3), Err(PublishError::NoLease(_))));
+    world.fleet().take_lease(&two, world.now, 3600).unwrap();
+    assert!(matches!(plan(&world, "planner1", 3), Err(PublishError::Held(..))));
+    world.finish();
+    world.fleet().release_lease(&one, world.now).unwrap();
+    assert!(matches!(
+        plan(&world, "planner1", 3),
+        Err(PublishError::Held(..) | PublishError::NoLease(_))
+    ));
+    world.fleet().release_lease(&two, world.now).unwrap();
+    world.fleet().take_lease(&one, world.now, 3600).unwrap();
+    assert!(matches!(plan(&world, "planner1", 3), Ok(Planned::Published(_))));
+}
+
+/// The lease of one planner ends between its look at the store and its write.
+#[test]
+fn planner_that_slept_until_another_one_published_writes_nothing() {
+    struct Slow<'a>(&'a World, Cell<bool>);
+
+    impl Store for Slow<'_> {
+        fn get(&self, name: &str, max: u64, known: Option<&Tag>) -> Result<Got, StoreError> {
+            self.0.link.get(name, max, known)
+        }
+
+        fn put(&self, name: &str, bytes: &[u8], condition: &Condition) -> Result<(), StoreError> {
+            if name == Rollout::OBJECT && !self.1.replace(true) {
+                let (late, two) = (self.0.now + 4000, holder("planner2"));
+                self.0.fleet().take_lease(&two, late, 3600).unwrap();
+                let (stages, times) = ((Vec::new(), HOLD_S), (late, late + WEEK_S));
+                let by = (&self.0.key, &two);
+                self.0.fleet().publish_planned(by, &files(2), stages, times).unwrap();
+            }
+            self.0.link.put(name, bytes, condition)
+        }
+
+        fn list(&self, folder: &str) -> Result<Vec<String>, StoreError> {
+            self.0.link.list(folder)
+        }
+    }
+
+    let world = World::new("fleet-slow", 0);
+    let one = holder("planner1");
+    let slow = Slow(&world, Cell::new(false));
+    let fleet = Fleet::new(&slow, &world.keys);
+    fleet.take_lease(&one, world.now, 3600).unwrap();
+    let times = (world.now, world.now + WEEK_S);
+    let error = fleet.publish_planned((&world.key, &one), &files(1), (Vec::new(), HOLD_S), times);
+    assert!(matches!(error, Err(PublishError::Store(StoreError::Conflict(_)))), "{error:?}");
+    let next = world.fleet().current().unwrap().0.next.unwrap();
+    let object = fs::read(world.scratch.path("store").join(next.target.object())).unwrap();
+    assert!(object.windows(3).any(|it| it == b"# 2"), "the other planner's version");
+}
+
+#[test]
+fn planner_repeats_itself_without_effect_and_renews_before_the_version_expires() {
+    let mut world = World::new("fleet-repeat", 1);
+    let one = holder("planner1");
+    world.fleet().take_lease(&one, world.now, 100 * WEEK_S).unwrap();
+    assert!(matches!(plan(&world, "planner1", 1), Ok(Planned::Published(_))));
+    assert!(matches!(plan(&world, "planner1", 1), Ok(Planned::Unchanged(_))), "on its way");
+    assert!(matches!(plan(&world, "planner1", 2), Err(PublishError::Running(1, _))));
+    world.finish();
+    let before = world.fleet().current().unwrap();
+    assert!(matches!(plan(&world, "planner1", 1), Ok(Planned::Unchanged(_))), "stable");
+    assert_eq!(world.fleet().current().unwrap(), before);
+    world.now += WEEK_S / 2 + 1;
+    assert!(matches!(plan(&world, "planner1", 1), Ok(Planned::Published(_))), "half of its life");
+}
+
+#[test]
+fn planner_does_not_publish_after_a_roll_back_until_a_person_does() {
+    let mut world = World::new("fleet-after", 1);
+    world.fleet().take_lease(&holder("planner1"), world.now, 100 * WEEK_S).unwrap();
+    plan(&world, "planner1", 1).unwrap();
+    world.finish();
+    plan(&world, "planner1", 2).unwrap();
+    world.roll_back(None);
+    for number in [2, 3] {
+        let error = plan(&world, "planner1", number).unwrap_err();
+        assert!(matches!(error, PublishError::RolledBack(2)), "{error}");
+    }
+    world.publish(4, &[]);
+    world.finish();
+    assert!(matches!(plan(&world, "planner1", 5), Ok(Planned::Published(_))));
+}
+
+/// A store that is away from its write number `at` on, as for a planner that is killed there.
+struct Dying<'a>(&'a Link, Cell<usize>);
+
+impl Store for Dying<'_> {
+    fn get(&self, name: &str, max: u64, known: Option<&Tag>) -> Result<Got, StoreError> {
+        self.0.get(name, max, known)
+    }
+
+    fn put(&self, name: &str, bytes: &[u8], condition: &Condition) -> Result<(), StoreError> {
+        let left = self.1.get();
+        if left == 0 {
+            return Err(StoreError::Away(name.to_owned(), "killed".to_owned()));
+        }
+        self.1.set(left - 1);
+        self.0.put(name, bytes, condition)
+    }
+
+    fn list(&self, folder: &str) -> Result<Vec<String>, StoreError> {
+        self.0.list(folder)
+    }
+}
+
+#[test]
+fn planner_that_dies_at_any_write_leaves_the_store_as_before_or_as_after() {
+    for at in 0..5 {
+        let mut world = World::new(&format!("fleet-dies-{at}"), 1);
+        world.publish(1, &[]);
+        world.finish();
+        let before = world.fleet().current().unwrap().0;
+        let one = holder("planner1");
+        let store = Dying(&world.link, Cell::new(at));
+        let fleet = Fleet::new(&store, &world.keys);
+        let stages = || (vec!["100%".parse().unwrap()], HOLD_S);
+        let times = (world.now, world.now + WEEK_S);
+        let done = fleet
+            .take_lease(&one, world.now, 3600)
+            .and_then(|_| fleet.publish_planned((&world.key, &one), &files(2), stages(), times));
+        // The lease, the bundle, the roll-out, and its copy for readers.
+        assert_eq!(done.is_ok(), at >= 4, "{at}");
+        let found = world.fleet().current().unwrap().0;
+        let is_after = found.next.is_some() && found.serial == before.serial + 1;
+        assert!(if at < 3 { found == before } else { is_after }, "{at}: {found:?}");
+        // The next round, or another planner after the lease, brings it to its end.
+        world.now += 3601;
+        world.fleet().take_lease(&holder("planner2"), world.now, 3600).unwrap();
+        plan(&world, "planner2", 2).unwrap();
+        world.finish();
+        assert_eq!(world.running(), [(2, 1)].into(), "{at}");
+    }
 }
 
 /// Otherwise the step of one version would be taken for another.

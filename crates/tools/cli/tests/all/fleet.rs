@@ -52,6 +52,33 @@ fn policy_goes_to_hosts_by_stages_and_back_by_one_command() {
 }
 
 #[test]
+fn two_planners_one_publishes_and_the_other_learns_until_when() {
+    let scratch = Scratch::new("fleet-planners");
+    fs::create_dir(scratch.path("store")).unwrap();
+    scratch.write("one.toml", "[default]\ntcp = \"cubic\"\n");
+    scratch.write("two.toml", "[default]\ntcp = \"reno\"\n");
+    run(&scratch, "fleet keygen fleet.key", 0);
+    let publish = |policy: &str, holder: &str, expected| {
+        let line = format!("fleet publish store {policy} --key fleet.key --hold 0s --stages 100%");
+        run(&scratch, &format!("{line} --holder {holder}"), expected)
+    };
+    assert!(publish("one.toml", "a", 1).contains("a does not hold the lease"));
+    assert!(run(&scratch, "fleet lease store", 0).contains("no planner holds the lease"));
+    let held = run(&scratch, "fleet lease store --holder a --for 1h", 0);
+    let until = held.trim().strip_prefix("a holds the lease until ").unwrap();
+    let other = run(&scratch, "fleet lease store --holder b", 1);
+    assert!(other.contains(&format!("a holds the lease until {until}")), "{other}");
+    assert!(publish("two.toml", "b", 1).contains(until));
+    assert!(publish("one.toml", "a", 0).contains("version 1 at stage 100%"));
+    assert!(publish("one.toml", "a", 0).contains("the fleet has this policy"));
+    let lease = fs::read(scratch.path("store/lease")).unwrap();
+    assert_describes("fleet-lease-1", [&serde_json::from_slice(&lease).unwrap()]);
+    run(&scratch, "fleet lease store --holder a --release", 0);
+    run(&scratch, "fleet lease store --holder b", 0);
+    assert!(publish("one.toml", "a", 1).contains("b holds the lease until"));
+}
+
+#[test]
 fn verdict_that_says_stop_rolls_the_version_back() {
     let scratch = Scratch::new("fleet-verdict");
     fs::create_dir(scratch.path("store")).unwrap();

@@ -126,6 +126,7 @@ fn each_place_that_writes_json_is_known() {
         "production/fleet/src/agent.rs",             // fleet-report-1
         "production/fleet/src/bundle.rs",            // read by uncork alone
         "production/fleet/src/disk.rs",              // read by uncork alone
+        "production/fleet/src/lease.rs",             // fleet-lease-1
         "production/fleet/src/rollout.rs",           // read by uncork alone
         "tools/cli/src/full/fleet/run.rs",           // fleet-status-1
         "tools/cli/src/full/host/change.rs",         // host-plan-1, host-status-1

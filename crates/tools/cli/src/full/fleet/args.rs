@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use uncork_fleet::Stage;
+use uncork_fleet::{HostName, Stage};
 use uncork_units::TimeDelta;
 
 use crate::values::TextFormat;
@@ -16,7 +16,8 @@ const PUBLISH_EXAMPLES: &str = "\
 Examples:
   uncork fleet publish /srv/fleet policy.toml --key fleet.key
   uncork fleet publish /srv/fleet policy.toml --key fleet.key --stages place:fra1,10%,100% --hold 2h
-  uncork fleet publish /srv/fleet --key fleet.key --stop-if verdict.json --roll-back";
+  uncork fleet publish /srv/fleet --key fleet.key --stop-if verdict.json --roll-back
+  uncork fleet publish /srv/fleet learned/current/policy.toml --key fleet.key --holder planner1";
 
 const PUBLISH_AFTER: &str = "\
 With a policy, it begins: the hosts of the first stage get the version at their next poll. Without one, it takes the next step of the \
@@ -25,8 +26,21 @@ and each --stop-if says so. Run that every minute, by a timer.
 
 A policy with the same files as the stable version goes to all hosts at once: it only lasts longer.
 
+With --holder, a planner publishes (docs/reference/fleet.md#planners). It needs the lease, and never replaces a version that goes out. If the fleet has the same files, nothing is published before half of their life is over. After a roll-back, first publish once without --holder.
+
 Exit status: 0 published, 1 the stage has to wait or must not go on, 2 wrong usage or an invalid policy, 3 the store cannot be read or \
 written, 5 a bug.";
+
+const LEASE_EXAMPLES: &str = "\
+Examples:
+  uncork fleet lease /srv/fleet --holder planner1 --for 3h
+  uncork fleet lease /srv/fleet --holder planner1 --release
+  uncork fleet lease /srv/fleet";
+
+const LEASE_AFTER: &str = "\
+Without --holder, it shows who holds the lease. With it, it takes the lease, or renews it.
+
+Exit status: 0 done, 1 another planner holds the lease, 2 wrong usage, 3 the store cannot be read or written, 5 a bug.";
 
 const PLAN_EXAMPLES: &str = "\
 Examples:
@@ -84,6 +98,9 @@ pub(super) enum FleetCommand {
     /// Publish a policy as a new version, or take the next step of the version that goes out
     #[command(before_help = PUBLISH_EXAMPLES, after_help = PUBLISH_AFTER)]
     Publish(Box<PublishArgs>),
+    /// Take the lease for a planner: only its holder publishes with --holder
+    #[command(before_help = LEASE_EXAMPLES, after_help = LEASE_AFTER)]
+    Lease(LeaseArgs),
     /// Show which hosts run which version, and what needs attention
     #[command(before_help = STATUS_EXAMPLES, after_help = STATUS_AFTER)]
     Status {
@@ -139,6 +156,22 @@ pub(super) struct WriteArgs {
 }
 
 #[derive(Args, Debug)]
+pub(super) struct LeaseArgs {
+    /// Store: a directory
+    #[arg(value_name = "STORE")]
+    pub(super) store: String,
+    /// Name of the planner
+    #[arg(long, value_name = "NAME")]
+    pub(super) holder: Option<HostName>,
+    /// Time after which another planner may take it
+    #[arg(long = "for", value_name = "TIME", default_value = "3h", requires = "holder")]
+    pub(super) time: TimeDelta,
+    /// End the lease
+    #[arg(long, requires = "holder", conflicts_with = "time")]
+    pub(super) release: bool,
+}
+
+#[derive(Args, Debug)]
 pub(super) struct StopArgs {
     /// Verdict on the version (docs/reference/fleet.md#verdicts); repeat for several
     #[arg(long, value_name = "FILE.json")]
@@ -170,6 +203,9 @@ pub(super) struct PublishArgs {
     /// Time after which hosts return to their default (at least 1h)
     #[arg(long, value_name = "TIME", default_value = "7d", requires = "policy")]
     pub(super) expires: TimeDelta,
+    /// Planner that publishes, and holds the lease
+    #[arg(long, value_name = "NAME", requires = "policy")]
+    pub(super) holder: Option<HostName>,
     #[command(flatten)]
     pub(super) stop: StopArgs,
     /// Roll the version back if it must not go on

@@ -5,12 +5,13 @@ use std::path::PathBuf;
 
 use uncork_fleet::store::{self, Store, StoreError, Tag};
 use uncork_fleet::{
-    Fleet, FleetStatus, HostStatus, Next, PublishError, Rollout, SigningKey, Stage,
+    Fleet, FleetStatus, HostStatus, Next, Planned, PublishError, Rollout, SigningKey, Stage,
 };
 use uncork_policy::PublicKey;
+use uncork_records::rfc3339;
 use uncork_units::TimeDelta;
 
-use super::args::{FleetArgs, FleetCommand, PublishArgs, ReadArgs, StopArgs, WriteArgs};
+use super::args::{FleetArgs, FleetCommand, LeaseArgs, PublishArgs, ReadArgs, StopArgs, WriteArgs};
 use super::files::{gates, packed, public_keys, signing_key, write_keys};
 use crate::failure::Failure;
 use crate::full::file;
@@ -32,6 +33,7 @@ pub(crate) fn run(args: &FleetArgs) -> Result<(), Failure> {
         }
         FleetCommand::Plan { store, stages, stop } => plan(&Opened::read(store)?, stages, stop),
         FleetCommand::Publish(args) => publish(args),
+        FleetCommand::Lease(args) => lease(args),
         FleetCommand::Status { store, format, metrics } => {
             status(&Opened::read(store)?, *format, metrics.as_ref())
         }
@@ -94,7 +96,14 @@ fn failure(error: PublishError) -> Failure {
         PublishError::Policy(_) | PublishError::Pack(_) | PublishError::Stages(_) => {
             Failure::Usage(error.to_string())
         }
-        PublishError::Running(..) | PublishError::Frozen => Failure::Missed(error.to_string()),
+        PublishError::Held(lease, _) => {
+            let until = rfc3339(lease.expires_unix_s);
+            Failure::Missed(format!("{} holds the lease until {until}", lease.holder))
+        }
+        PublishError::Running(..)
+        | PublishError::Frozen
+        | PublishError::NoLease(_)
+        | PublishError::RolledBack(_) => Failure::Missed(error.to_string()),
         error => Failure::Environment(error.to_string()),
     }
 }
@@ -120,8 +129,36 @@ fn publish(args: &PublishArgs) -> Result<(), Failure> {
     }
     let stages = (args.stages.clone(), seconds(args.hold));
     let times = (now(), now().saturating_add(life));
-    let rollout = opened.fleet().begin(&key, &packed(policy)?, stages, times);
-    shown(&rollout.map_err(failure)?)
+    let (fleet, files) = (opened.fleet(), packed(policy)?);
+    let Some(holder) = &args.holder else {
+        return shown(&fleet.begin(&key, &files, stages, times).map_err(failure)?);
+    };
+    match fleet.publish_planned((&key, holder), &files, stages, times).map_err(failure)? {
+        Planned::Published(rollout) => shown(&rollout),
+        Planned::Unchanged(rollout) => {
+            say("the fleet has this policy\n")?;
+            shown(&rollout)
+        }
+    }
+}
+
+fn lease(args: &LeaseArgs) -> Result<(), Failure> {
+    let store = open(&args.store)?;
+    let fleet = Fleet::new(&*store, &[]);
+    let held = match &args.holder {
+        None => fleet.lease().map_err(failure)?.map(|(lease, _)| lease),
+        Some(holder) if args.release => {
+            fleet.release_lease(holder, now()).map_err(failure)?;
+            return say(&format!("{holder} does not hold the lease\n"));
+        }
+        Some(holder) => Some(fleet.take_lease(holder, now(), seconds(args.time)).map_err(failure)?),
+    };
+    say(&match held.filter(|lease| !lease.is_expired(now())) {
+        Some(lease) => {
+            format!("{} holds the lease until {}\n", lease.holder, rfc3339(lease.expires_unix_s))
+        }
+        None => "no planner holds the lease\n".to_owned(),
+    })
 }
 
 /// The next step of the version that goes out.

@@ -1,0 +1,64 @@
+//! What a planner publishes: at most one version at a time, again and again the same without effect.
+
+use crate::publish::PublishError;
+use crate::store::Condition;
+use crate::{Fleet, HostName, PackedFile, Rollout, SigningKey, Stage, Target};
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Planned {
+    /// A new version goes out.
+    Published(Rollout),
+    /// The fleet has these files, or they are on their way.
+    Unchanged(Rollout),
+}
+
+impl Fleet<'_> {
+    /// Publishes files as a new version, if the fleet does not have them, for the planner that holds the lease. So a planner that
+    /// was killed repeats it.
+    ///
+    /// The lease is read after the roll-out, which is written only if nothing has replaced it since: a planner that slept while
+    /// its lease ended cannot write over the next one's version.
+    ///
+    /// # Errors
+    ///
+    /// As [`Fleet::begin`]; the planner does not hold the lease; or a version was rolled back, and no person has published since.
+    pub fn publish_planned(
+        &self,
+        (key, holder): (&SigningKey, &HostName),
+        files: &[PackedFile],
+        stages: (Vec<Stage>, u64),
+        (now, expires): (u64, u64),
+    ) -> Result<Planned, PublishError> {
+        let found = self.rollout()?;
+        self.check_lease(holder, now)?;
+        let (before, condition) = match found {
+            Some((rollout, tag)) => (Some(rollout), Condition::Same(tag)),
+            None => (None, Condition::New),
+        };
+        if let Some(rollout) = &before {
+            if self.has(rollout, files, now) {
+                return Ok(Planned::Unchanged(rollout.clone()));
+            }
+            if let (Some(version), None) = (rollout.rolled_back, &rollout.next) {
+                return Err(PublishError::RolledBack(version));
+            }
+        }
+        let rollout = self.begin_over(before, &condition, key, files, stages, (now, expires))?;
+        Ok(Planned::Published(rollout))
+    }
+
+    /// Whether these files are on their way, or are the stable ones, for more than half of their life.
+    fn has(&self, rollout: &Rollout, files: &[PackedFile], now: u64) -> bool {
+        let of = |target: &Target| self.bundle(&target.object()).ok();
+        let has = |target: &Target| of(target).filter(|bundle| bundle.files == files);
+        match (&rollout.next, &rollout.stable) {
+            (Some(next), _) => has(&next.target).is_some(),
+            (None, Some(stable)) => has(stable).is_some_and(|bundle| {
+                let (made, expires) = (bundle.manifest.made_unix_s, bundle.manifest.expires_unix_s);
+                now < made + expires.saturating_sub(made) / 2
+            }),
+            (None, None) => false,
+        }
+    }
+}
