@@ -41,9 +41,9 @@ pub use suite::{NotJudged, Suite};
 #[cfg(not(target_family = "wasm"))]
 pub use sweep::DataTable;
 pub use sweep::{
-    ARCHIVE_NAME, ArchiveIndex, COMMAND_FILES, DamagedRun, FinishedRun, Item, MANIFEST_NAME,
-    Manifest, ManifestError, Progress, SWEEP_FILES, Shard, ShardError, StateNames, SweepResults,
-    cell_name, items, run_items,
+    ARCHIVE_NAME, ArchiveIndex, AutoShardError, COMMAND_FILES, DamagedRun, FinishedRun, Item,
+    MANIFEST_NAME, Manifest, ManifestError, Progress, SWEEP_FILES, Shard, ShardChoice, ShardError,
+    StateNames, SweepResults, cell_name, items, run_items,
 };
 
 /// The program version with a hash of the sources that affect results.

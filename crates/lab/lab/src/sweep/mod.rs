@@ -1,6 +1,7 @@
 //! All runs of a scenario: listing, running, storing and evaluating them.
 
 mod archive;
+mod auto;
 #[cfg(not(target_family = "wasm"))]
 mod files;
 mod manifest;
@@ -10,6 +11,7 @@ mod run;
 mod stored;
 
 pub use archive::{ARCHIVE_NAME, ArchiveIndex};
+pub use auto::{AutoShardError, ShardChoice};
 #[cfg(not(target_family = "wasm"))]
 pub use files::DataTable;
 pub use manifest::{MANIFEST_NAME, Manifest, ManifestError};

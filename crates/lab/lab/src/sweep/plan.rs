@@ -47,6 +47,25 @@ impl Shard {
     /// The single shard with all runs.
     pub const WHOLE: Self = Self { nth: 1, of: 1 };
 
+    /// The `nth` of `of` parts, counted from 1.
+    ///
+    /// # Errors
+    ///
+    /// `nth` is not from 1 to `of`.
+    pub fn new(nth: u64, of: u64) -> Result<Self, ShardError> {
+        let shard = Self { nth, of };
+        match of {
+            0 => Err(ShardError::None),
+            of if (1..=of).contains(&nth) => Ok(shard),
+            _ => Err(ShardError::Outside(shard)),
+        }
+    }
+
+    /// Its number, from 1.
+    pub fn number(self) -> u64 {
+        self.nth
+    }
+
     /// Whether it contains all runs.
     pub fn is_whole(self) -> bool {
         self.of == 1
@@ -66,12 +85,7 @@ impl FromStr for Shard {
     fn from_str(text: &str) -> Result<Self, ShardError> {
         let (nth, of) = text.split_once('/').ok_or(ShardError::Form)?;
         let number = |text: &str| text.parse().map_err(|_| ShardError::Form);
-        let shard = Self { nth: number(nth)?, of: number(of)? };
-        match shard.of {
-            0 => Err(ShardError::None),
-            of if (1..=of).contains(&shard.nth) => Ok(shard),
-            _ => Err(ShardError::Outside(shard)),
-        }
+        Self::new(number(nth)?, number(of)?)
     }
 }
 

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use uncork_lab::{CompareSpec, Engine, LogFormat, Shard};
+use uncork_lab::{AutoShardError, CompareSpec, Engine, LogFormat, Shard, ShardChoice};
 use uncork_units::Probability;
 
 use crate::exit;
@@ -79,7 +79,7 @@ pub(crate) enum LabCommand {
     Merge(MergeArgs),
 }
 
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct RunArgs {
     /// Built-in scenarios, and files, which end in .toml
     #[arg(value_name = "NAME|FILE", required = true)]
@@ -91,10 +91,11 @@ pub(crate) struct RunArgs {
     pub(crate) on: Engine,
     #[command(flatten)]
     pub(crate) runs: RunsArgs,
-    /// Run only the I-th of N parts, to be merged later
+    /// Run only the I-th of N parts, to be merged later. auto: the part of this task of an array (Slurm, AWS
+    /// Batch, Google Batch); auto/N: likewise of N tasks (Kubernetes). The directory is then DIR/I
     #[arg(long, value_name = "I/N", requires = "output", help_heading = "Runs")]
     #[arg(allow_hyphen_values = true)]
-    pub(crate) shard: Option<Shard>,
+    pub(crate) shard: Option<ShardChoice>,
     /// Print how many cells, runs, flows and packets there are and how long they take, and run nothing
     #[arg(long, help_heading = "Runs")]
     pub(crate) dry_run: bool,
@@ -241,6 +242,30 @@ impl RunArgs {
         self.words(&[scenario.to_owned()]).join(" ")
     }
 
+    /// With the shard of this task, by the variables of the environment. It has a directory of its own.
+    pub(crate) fn resolved(
+        &self,
+        get: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, AutoShardError> {
+        let Some(choice @ ShardChoice::Auto(_)) = self.shard else { return Ok(self.clone()) };
+        let shard = choice.resolve(get)?;
+        let output =
+            self.output.output.as_ref().map(|place| place.join(shard.number().to_string()));
+        Ok(Self {
+            shard: Some(ShardChoice::Of(shard)),
+            output: OutputArgs { output, ..self.output.clone() },
+            ..self.clone()
+        })
+    }
+
+    /// The part to run.
+    pub(crate) fn shard(&self) -> Shard {
+        match self.shard {
+            Some(ShardChoice::Of(shard)) => shard,
+            _ => Shard::WHOLE,
+        }
+    }
+
     /// The command that continues with the runs missing in the output directory.
     pub(crate) fn again(&self) -> String {
         let mut words = self.words(&self.scenarios);
@@ -358,6 +383,10 @@ mod tests {
              --set 'matrix.\"path.rtt\"=[\"1ms\"]' --seeds 3 --seed 9"
         );
         assert_eq!(args.again(), format!("{command} --shard 1/2 --resume -o out"));
+        let (auto, _) = parsed::<RunArgs>(["a.toml", "--shard", "auto/4", "-o", "out"]).unwrap();
+        let task = |name: &str| (name == "JOB_COMPLETION_INDEX").then(|| "2".to_owned());
+        let again = auto.resolved(task).unwrap().again();
+        assert_eq!(again, "uncork lab run a.toml --shard 3/4 --resume -o out/3");
         let settings = args.settings();
         assert_eq!(settings[0], ("path.loss".to_owned(), "2%".to_owned()));
         assert_eq!(settings[2], ("run.seeds".to_owned(), "3".to_owned()));

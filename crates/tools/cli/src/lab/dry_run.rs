@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use uncork_lab::{DryRunDocument, Engine, SWEEP_FILES, ScenarioPlan, Shard, calibration};
+use uncork_lab::{DryRunDocument, Engine, SWEEP_FILES, ScenarioPlan, calibration};
 
 use super::directory::RunDirectory;
 use super::work::Work;
@@ -27,7 +27,7 @@ fn plan(work: &Work<'_>, speed: Option<f64>) -> Result<ScenarioPlan, Failure> {
     let (_, missing) = work.kept(&items)?;
     let place = work.directory.as_ref().map(RunDirectory::results);
     let files = |place: &Path| {
-        let whole = work.args.shard.is_none_or(Shard::is_whole);
+        let whole = work.args.shard().is_whole();
         let results = SWEEP_FILES.into_iter().filter(|_| whole);
         let names = results.chain(["runs/sweep.json", "runs/runs.archive"]);
         names.map(|name| place.join(name).display().to_string()).collect()

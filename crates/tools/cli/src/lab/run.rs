@@ -1,5 +1,7 @@
 //! The commands of `uncork lab`, and `uncork lab run` itself.
 
+use std::env;
+
 use uncork_lab::Suite;
 
 use super::args::{LabArgs, LabCommand, RunArgs};
@@ -26,6 +28,11 @@ pub(crate) fn run(args: &LabArgs) -> Result<(), Failure> {
 }
 
 fn scenarios(args: &RunArgs) -> Result<(), Failure> {
+    let resolved = args.resolved(|name| env::var(name).ok()).map_err(|error| {
+        let choice = args.shard.map(|choice| choice.to_string()).unwrap_or_default();
+        Failure::value("--shard <I/N>", choice, error)
+    })?;
+    let args = &resolved;
     let stop = flag_on_signal()?;
     // A suite has a joint report only if it is run alone.
     let suite = match args.scenarios.as_slice() {

@@ -56,7 +56,7 @@ impl Work<'_> {
         finish: &mut Finish<'_>,
     ) -> Result<(), Failure> {
         let stopwatch = Stopwatch::start();
-        let shard = self.args.shard.unwrap_or(Shard::WHOLE);
+        let shard = self.args.shard();
         let runs = self.runs(&self.items(), tracker, stop)?;
         let results = self.directory.as_ref().map(RunDirectory::results);
         if shard.is_whole() {
@@ -70,7 +70,7 @@ impl Work<'_> {
 
     /// The runs of the scenario in this shard.
     pub(super) fn items(&self) -> Vec<Item> {
-        let shard = self.args.shard.unwrap_or(Shard::WHOLE);
+        let shard = self.args.shard();
         shard.of(&uncork_lab::items(&self.sweep.scenario))
     }
 

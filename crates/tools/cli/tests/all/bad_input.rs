@@ -42,7 +42,7 @@ const COMPARE: [(&str, &str, &[&str]); 10] = [
 ];
 
 /// Command lines, their exit status, and what the error names.
-const LINES: [(&str, i32, &str); 63] = [
+const LINES: [(&str, i32, &str); 64] = [
     ("compare --cc cubic,bbr", 2, "'bbr' for '--cc <CC>'"),
     ("compare --cc cubic,", 2, "'' for '--cc <CC>'"),
     ("compare --seed -1", 2, "'-1' for '--seed <N>'"),
@@ -66,6 +66,7 @@ const LINES: [(&str, i32, &str); 63] = [
     ("lab run litespeed-loss --seeds 0", 2, "'0' for '--seeds <N>'"),
     ("lab run litespeed-loss --set loss", 2, "'loss' for '--set <KEY=VALUE>'"),
     ("lab run litespeed-loss -o x --shard 9/8", 2, "'9/8' for '--shard <I/N>'"),
+    ("lab run litespeed-loss -o x --shard auto", 2, "'auto' for '--shard <I/N>'"),
     ("emu", 2, "<COMMAND>..."),
     ("emu --rate 0bit -- true", 2, "'0bit' for '--rate <RATE>'"),
     ("emu --delay 2min -- true", 2, "'120s' for '--delay <TIME>'"),
