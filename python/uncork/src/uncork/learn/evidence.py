@@ -25,6 +25,7 @@ from uncork.learn.defaults import CLASSES
 from uncork.learn.networks import are_clients
 from uncork.learn.regions import names_of
 from uncork.learn.settings import HOLDBACK, PRIMARY, TABLE_RULE, Settings
+from uncork.measure import rollups
 from uncork.measure.bins import middle
 from uncork.measure.cubes import BUCKETS
 from uncork.measure.errors import InputError
@@ -89,6 +90,8 @@ def _parts(records: ir.Table, settings: Settings, on_trial: Sequence[str]) -> di
         raise InputError(
             "records", "they have neither throughput nor completion time", "see docs/reference/results.md"
         )
+    if rollups.has_rollups(table):
+        _check_rolled(table, names, settings)
     queries = Queries.from_records(table, plan)
     parts = {name: [_shaped(queries.metric(METRICS[name]), name)] for name in known}
     parts[TRAFFIC] = [_traffic(table, plan)]
@@ -102,6 +105,22 @@ def _parts(records: ir.Table, settings: Settings, on_trial: Sequence[str]) -> di
     ]
     parts[UNITS] = [_units(table, plan)]
     return parts
+
+
+def _check_rolled(table: ir.Table, names: Iterable[str], settings: Settings) -> None:
+    """What roll-ups do not have is refused: without it, a guardrail would watch nothing."""
+    if settings.place == "host":
+        problem = "roll-ups do not have the host of a request: clients can make up any number"
+        raise InputError("--place host", problem, "write --place listener, or plan from records")
+    for name in names:
+        if rollups.distribution(table, name) is None and rollups.sums(table, name) is None:
+            remedy = "leave the guardrail out, or plan from records"
+            raise InputError(f"--guardrail {name}", "roll-ups do not have this metric", remedy)
+
+
+def of_day(settings: Settings, day: int) -> Settings:
+    """The settings by which the evidence of one day is counted."""
+    return replace(settings, as_of=day + 1, window=1)
 
 
 def scope(settings: Settings) -> ReducePlan:
@@ -242,6 +261,10 @@ def _shaped(table: ir.Table, metric: str) -> ir.Table:
     """Counts of a metric in the columns of the evidence."""
     null = ibis.null().cast("int64")
     has = frozenset(table.columns)
+    if "numerator" in has:
+        # A group without events adds nothing, and roll-ups do not say whether it had records.
+        counts = [table[name] > 0 for name in ("numerator", "denominator", "n")]
+        table = table.filter(ibis.or_(*counts))
     return table.select(
         metric=ibis.literal(metric),
         **{name: table[f"learn_{name}"] for name in KEY_COLUMNS},
@@ -253,11 +276,14 @@ def _shaped(table: ir.Table, metric: str) -> ir.Table:
 def _traffic(table: ir.Table, plan: ReducePlan) -> ir.Table:
     """Records and bytes of all traffic, in all arms."""
     some = in_scope(table, replace(plan, experiment=None))
-    t = Columns(some)
     null, no_text = ibis.null().cast("int64"), ibis.null().cast("string")
     keys = [f"learn_{name}" for name in KEY_COLUMNS if name not in ("propensity", "day")]
-    rows = some.select(*keys, bytes=ibis.coalesce(t["bytes_acked"], t["bytes_delivered"]))
-    sums = rows.group_by(keys).aggregate(n=rows.count(), bytes=rows["bytes"].sum().fill_null(0))
+    records, amount = rollups.traffic(some)
+    rows = some.select(*keys, records=records, bytes=amount)
+    sums = rows.group_by(keys).aggregate(
+        n=rows["records"].sum().fill_null(0).cast("int64"), bytes=rows["bytes"].sum().fill_null(0)
+    )
+    sums = sums.filter(sums["n"] > 0)
     return sums.select(
         metric=ibis.literal(TRAFFIC),
         **{name: sums[f"learn_{name}"] if f"learn_{name}" in keys else null for name in KEY_COLUMNS},
@@ -280,10 +306,9 @@ def _steered(
     some = some.filter(t["arm_experiment"].isnull(), t["service_asn"].isin(systems))
     some = some.filter(some["learn_class"] == of_class)
     t = Columns(some)
-    keys = [f"learn_{name}" for name in ("class", "place", "asn", "day")]
+    keys = {f"learn_{name}": some[f"learn_{name}"] for name in ("class", "place", "asn", "day")}
     arm = ibis.cases((t["cc"].isin(treated_by(settings)), settings.treated), else_=settings.control)
-    rows = some.select(*keys, arm=arm, bucket=ibis.null().cast("int64"), x=metric.value(t))
-    return _binned(rows, metric, STEERED)
+    return _binned(some, {**keys, "arm": arm, "bucket": ibis.null().cast("int64")}, metric, STEERED)
 
 
 def treated_by(settings: Settings) -> list[str]:
@@ -303,9 +328,10 @@ def _holdback(table: ir.Table, plan: ReducePlan, settings: Settings, of_class: s
         (t["arm_experiment"].isnull() & t["choice_rule"].startswith(TABLE_RULE), settings.treated),
         else_=ibis.null().cast("string"),
     )
-    keys = [f"learn_{name}" for name in ("class", "place", "day")]
-    rows = some.select(*keys, arm=arm, bucket=t["arm_bucket"].cast("int64"), x=metric.value(t))
-    return _binned(rows.filter(rows["arm"].notnull()), metric, OF_HOLDBACK)
+    some = some.mutate(learn_arm=arm).filter(arm.notnull())
+    keys = {f"learn_{name}": some[f"learn_{name}"] for name in ("class", "place", "day")}
+    bucket = some["arm_bucket"].cast("int64")
+    return _binned(some, {**keys, "arm": some["learn_arm"], "bucket": bucket}, metric, OF_HOLDBACK)
 
 
 def _units(table: ir.Table, plan: ReducePlan) -> ir.Table:
@@ -329,12 +355,13 @@ def _units(table: ir.Table, plan: ReducePlan) -> ir.Table:
     )
 
 
-def _binned(rows: ir.Table, metric: Metric, name: str) -> ir.Table:
-    """Counts by bin of the values `x`, and by all other columns."""
-    rows = rows.filter(rows["x"].notnull())
-    keys = [column for column in rows.columns if column != "x"]
-    binned = rows.select(*keys, bin=bin_value(rows["x"], metric.bounds))
-    counted = binned.group_by(binned.columns).aggregate(n=binned.count())
+def _binned(records: ir.Table, keys: Mapping[str, ir.Value], metric: Metric, name: str) -> ir.Table:
+    """Counts by bin of the metric, and by these keys."""
+    if not rollups.has_rollups(records):
+        binned = _of_records(records, keys, metric)
+        counted = binned.group_by(binned.columns).aggregate(n=binned.count())
+    else:
+        counted = _summed(records, keys, metric)
     null, no_text = ibis.null().cast("int64"), ibis.null().cast("string")
     others = {"client": no_text, "asn": null, "country": no_text, "propensity": null}
     return counted.select(
@@ -347,6 +374,24 @@ def _binned(rows: ir.Table, metric: Metric, name: str) -> ir.Table:
         numerator=null,
         denominator=null,
     )
+
+
+def _of_records(records: ir.Table, keys: Mapping[str, ir.Value], metric: Metric) -> ir.Table:
+    rows = records.select(**keys, x=metric.value(Columns(records)))
+    rows = rows.filter(rows["x"].notnull())
+    return rows.select(*keys, bin=bin_value(rows["x"], metric.bounds))
+
+
+def _summed(records: ir.Table, keys: Mapping[str, ir.Value], metric: Metric) -> ir.Table:
+    """Of roll-ups, and of the records next to them."""
+    full = records.mutate(**{f"key_{name}": value for name, value in keys.items()})
+    columns = {name: full[f"key_{name}"] for name in keys}
+    binned = _of_records(full.filter(~rollups.is_rolled(full)), columns, metric)
+    binned = binned.mutate(n=ibis.literal(1, "int64"))
+    rolled = rollups.bins(full, columns, metric.name)
+    assert rolled is not None, metric.name
+    both = binned.union(rolled.cast(binned.schema()))
+    return both.group_by([*keys, "bin"]).aggregate(n=both["n"].sum().cast("int64"))
 
 
 def of_metric(evidence: pa.Table, name: str) -> pa.Table:

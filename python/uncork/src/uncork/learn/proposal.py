@@ -14,7 +14,7 @@ from uncork.experiment import measures
 from uncork.experiment.commands.common import Progress, instant, read_records, share
 from uncork.experiment.commands.design import connection_settings
 from uncork.experiment.policyfile import BARE, KEY, UNITS
-from uncork.learn import evidence, prior, resultfile, twin, version
+from uncork.learn import daily, evidence, prior, resultfile, twin, version
 from uncork.learn.defaults import GUARDRAILS, OF_WINDOWS
 from uncork.learn.entries import REGION, level_of
 from uncork.learn.monotone import WINDOW
@@ -23,9 +23,10 @@ from uncork.learn.saved_options import save
 from uncork.learn.settings import Settings
 from uncork.learn.store import Store
 from uncork.learn.tablefile import date
-from uncork.measure import console
+from uncork.measure import console, rollups
 from uncork.measure.errors import InputError
 from uncork.measure.keys import DAY_NS
+from uncork.measure.sources.reading import find_files
 
 DAY_SECONDS = 86_400
 
@@ -71,17 +72,39 @@ def _from_records(
     options: argparse.Namespace, store: Store, key: str, now: datetime, progress: Progress
 ) -> tuple[Settings, pa.Table]:
     """Settings and evidence by the records, up to their last day if no other is given."""
-    records = read_records(options, progress)
-    progress("the last day")
     until = instant(options.until, "--until")
     today = int(now.timestamp()) // DAY_SECONDS
-    if until is not None:
+    if (files := _rolled_up(options)) is not None:
+        last = None if until is not None else max(files)
+    else:
+        records = read_records(options, progress)
+        progress("the last day")
+        last = None if until is not None else evidence.last_day(records.table, records.run)
+    if last is None:
+        assert until is not None
         settings = settings_of(options, until // DAY_NS, key)
     else:
-        as_of = _not_after(evidence.last_day(records.table, records.run) + 1, today + 1)
-        settings = settings_of(options, as_of, key, today)
+        settings = settings_of(options, _not_after(last + 1, today + 1), key, today)
     progress("evidence")
-    return settings, evidence.collect(records.table, settings, records.run, on_trial(store))
+    if files is not None:
+        found = daily.collect(options, files, settings, on_trial(store), store.root, progress)
+    else:
+        rows = evidence.collect(records.table, settings, records.run, on_trial(store))
+        found = daily.Day(rows, rollups.folded(records.table))
+    if found.folded[0]:
+        share = 100 * found.folded[0] / found.folded[1]
+        console.note(
+            f"warning: {share:.2g} % of the records with an arm are of clients without rows of their own: "
+            "they decide nothing. Raise --rollup-rows on the hosts to learn from them"
+        )
+    return settings, found.rows
+
+
+def _rolled_up(options: argparse.Namespace) -> daily.Files | None:
+    """The files by day, if all are roll-ups: then each day is read alone."""
+    if options.engine != "duckdb" or options.mapping or not options.paths:
+        return None
+    return daily.by_day(find_files(options.paths, False))
 
 
 def _from_result(

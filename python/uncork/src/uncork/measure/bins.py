@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 GAMMA: Final = 1.02
+IMPOSSIBLE: Final = -(2**30)
+"""The bin of a value that cannot be, in roll-ups and prepared records. There, null is a missing value."""
 LN_GAMMA: Final = math.log(GAMMA)
 
 

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 import sqlglot
 
 from uncork.measure import rollups
-from uncork.measure.bins import LN_GAMMA, bin_of
+from uncork.measure.bins import IMPOSSIBLE, LN_GAMMA, bin_of
 from uncork.measure.cells import Part, Tables, assemble
 from uncork.measure.cubes import BUCKETS, WEIGHT, Reduced
 from uncork.measure.errors import InputError
@@ -35,8 +35,6 @@ Keep = Callable[[ir.Table], ir.Table]
 """Runs a query and keeps its result in the engine, as a table."""
 View = tuple[str, ...]
 """The keys by which records are counted."""
-IMPOSSIBLE = -(2**30)
-"""The bin of a value that cannot be, in prepared records. There, null stands for a missing value."""
 
 
 @dataclass(frozen=True)
@@ -247,7 +245,16 @@ class Queries:
         rows = self._assigned()
         if metric.kind == "ratio":
             return self._ratio(rows, metric)
-        return self._counted(self._binned(rows, metric, {}), self.plan.by)
+        binned = self._binned(rows, metric, {})
+        if self.prepared is None and rollups.has_rollups(rows):
+            binned = self._with_rolled(binned, metric)
+        return self._counted(binned, self.plan.by)
+
+    def _with_rolled(self, binned: ir.Table, metric: Metric) -> ir.Table:
+        """The bins of records, and those of roll-ups."""
+        counted = binned.mutate(n=ibis.literal(1, "int64"))
+        parts = [rolled.select(*counted.columns).cast(counted.schema()) for rolled in self.rolled(metric)]
+        return ibis.union(counted, *parts) if parts else counted
 
     def together(self, metrics: Sequence[Metric]) -> ir.Table:
         """The same of several metrics of one kind, by ``metric``."""
@@ -269,17 +276,12 @@ class Queries:
     def rolled(self, metric: Metric) -> list[ir.Table]:
         """The same of roll-ups, with how many records have the bin; nothing of a metric that they lack."""
         rows = self._assigned()
-        lists = rollups.distribution(rows, metric.name)
-        if lists is None:
-            return []
         t, time = Columns(rows), "service_start_unix_ns"
         unit = {"unit": rows[self.plan.unit]} if self._has_units() else {}
-        pair = lists[0].zip(lists[1]).unnest()
-        pairs = rows.select(**self._keys(t), **unit, **{time: t[time]}, pair=pair)
-        names = [name for name in pairs.columns if name != "pair"]
-        bins, counts = pairs["pair"]["f1"], pairs["pair"]["f2"]
-        bins = bins.cast("int64").nullif(ibis.literal(IMPOSSIBLE, "int64"))
-        binned = pairs.select(*names, bin=bins.cast("int32"), n=counts.cast("int64"))
+        names = {**self._keys(t), **unit, time: t[time]}
+        binned = rollups.bins(rows, names, metric.name)
+        if binned is None:
+            return []
         named = binned.mutate(metric=ibis.literal(metric.name))
         return [named.select(*names, "bin", "metric", "n")]
 
@@ -324,8 +326,7 @@ class Queries:
     def _binned(self, rows: ir.Table, metric: Metric, more: Mapping[str, ir.Value]) -> ir.Table:
         """The records with a value of the metric: their keys, arm, bucket, unit, bin, and more."""
         if self.prepared is None and rollups.has_rollups(rows):
-            remedy = "name records, or use uncork experiment analyze"
-            raise InputError("records", "they are roll-ups, which this command does not read", remedy)
+            rows = rows.filter(~rollups.is_rolled(rows))
         t = Columns(rows)
         keys = {**self._keys(t), **({"unit": rows[self.plan.unit]} if self._has_units() else {}), **more}
         if self.prepared:
@@ -338,14 +339,10 @@ class Queries:
         return values.select(*keys, bin=bin_value(values["x"], metric.bounds))
 
     def _ratio(self, rows: ir.Table, metric: Metric) -> ir.Table:
-        assert metric.per is not None, metric.name
         t = Columns(rows)
-        sums = (
-            (rows[f"of {metric.name}"], rows[f"per {metric.name}"])
-            if self.prepared
-            else (metric.value(t), metric.per(t))
-        )
-        parts = rows.select(**self._keys(t), numerator=sums[0], denominator=sums[1])
+        names = (f"of {metric.name}", f"per {metric.name}")
+        values = {name: rows[name] for name in names} if self.prepared else _values(metric, t)
+        parts = rows.select(**self._keys(t), numerator=values[names[0]], denominator=values[names[1]])
         parts = parts.filter(parts["numerator"].notnull() & parts["denominator"].notnull())
         valid = (parts["numerator"] >= 0) & (parts["denominator"] >= 0)
         return parts.group_by([*self.plan.by, "arm", "bucket"]).aggregate(

@@ -6,6 +6,7 @@ have the names of the record's columns, its counts begin with ``rollup_``.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +15,7 @@ import ibis.expr.types as ir
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from uncork.measure.bins import IMPOSSIBLE
 from uncork.measure.errors import InputError
 from uncork.measure.schema import NANOS_PER_SECOND, canonical
 
@@ -24,6 +26,9 @@ PERIOD: Final = "rollup_period_s"
 RECORDS: Final = "rollup_records"
 """How many records a row stands for; 1 of a record."""
 BYTES: Final = "rollup_bytes"
+TRAFFIC_RECORDS: Final = "rollup_traffic_records"
+TRAFFIC_BYTES: Final = "rollup_traffic_bytes"
+"""Of rows that stand for no record: what clients without rows of their own have, by network."""
 FOLD: Final = "rollup_fold"
 FIRST: Final = "rollup_first_unix_ns"
 LAST: Final = "rollup_last_unix_ns"
@@ -126,8 +131,51 @@ def is_folded(records: ir.Table) -> bool:
     """Whether clients have no rows of their own because a roll-up was too large."""
     if not has_rollups(records):
         return False
-    folded = records.filter(records[FOLD].fill_null(0) > 0).limit(1)
+    folded = records.filter(records[FOLD].fill_null(0) > 0, records[RECORDS] > 0).limit(1)
     return bool(folded.select(row=ibis.literal(1)).to_pyarrow().num_rows)
+
+
+def folded(records: ir.Table) -> tuple[int, int]:
+    """Of the records with an arm: how many are of clients without rows of their own, and how many in all."""
+    if not has_rollups(records):
+        return 0, 0
+    some = records.filter(records["arm"].notnull())
+    found = some.aggregate(of=count(some), folded=count(some, some[FOLD].fill_null(0) > 0)).to_pyarrow()
+    row = found.to_pylist()[0]
+    return int(row["folded"]), int(row["of"])
+
+
+def traffic(records: ir.Table) -> tuple[ir.Value, ir.Value]:
+    """Records and bytes of each row by client network. A row of a roll-up without a client has none: the rows
+    of traffic have them.
+    """
+    acked = ibis.coalesce(records["bytes_acked"], records["bytes_delivered"]).cast("int64")
+    one = ibis.literal(1, "int64")
+    if not has_rollups(records):
+        return one, acked
+    if TRAFFIC_RECORDS not in records.columns:
+        remedy = "roll the records up again with this version"
+        raise InputError("records", f"the roll-ups have no column {TRAFFIC_RECORDS}", remedy)
+    of_client = records["service_client"].notnull() & records[TRAFFIC_RECORDS].isnull()
+
+    def of(traffic: str, own: str, record: ir.Value) -> ir.Value:
+        of_row = ibis.ifelse(of_client, records[own].cast("int64"), records[traffic].cast("int64"))
+        return ibis.ifelse(is_rolled(records), of_row, record)
+
+    return of(TRAFFIC_RECORDS, RECORDS, one), of(TRAFFIC_BYTES, BYTES, acked)
+
+
+def bins(records: ir.Table, columns: Mapping[str, ir.Value], metric: str) -> ir.Table | None:
+    """The bins of a distribution with these columns and `n`, how many records have each. Null is the bin of
+    values that cannot be. None of a metric that roll-ups do not have.
+    """
+    lists = distribution(records, metric)
+    if lists is None:
+        return None
+    pairs = records.select(**columns, pair=lists[0].zip(lists[1]).unnest())
+    of, counts = pairs["pair"]["f1"], pairs["pair"]["f2"]
+    bins = of.cast("int64").nullif(ibis.literal(IMPOSSIBLE, "int64"))
+    return pairs.select(*columns, bin=bins.cast("int32"), n=counts.cast("int64"))
 
 
 def distribution(records: ir.Table, metric: str) -> tuple[ir.Value, ir.Value] | None:
@@ -152,6 +200,10 @@ def known(records: ir.Table, metric: str) -> ir.Value:
         return lists[1].sums().fill_null(0).cast("int64")
     if metric in ("retransmitted", "aborted"):
         return records[RECORDS]
+    if metric == "start_resent":
+        return ibis.ifelse(records["size_bytes"] == 0, records[RECORDS], 0)
+    if metric == "queued":
+        return known(records, "rtt_inflation")
     if metric in ("stutters", "stalled") and (played := distribution(records, "playback_latency")):
         return played[1].sums().fill_null(0).cast("int64")
     return ibis.literal(0, "int64")

@@ -1,0 +1,222 @@
+"""A plan from roll-ups is the plan from the records that they count."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+from learning import FIRST_DAY, KEY
+from test_rollups import program
+from uncork.learn import daily, demo
+from uncork.learn.cli import main
+from uncork.learn.settings import HOLDBACK, TABLE_RULE
+from uncork.learn.store import Store
+from uncork.learn.tablefile import date
+
+UNTIL = date(FIRST_DAY + 3)
+WINDOWS = (
+    "--control", "ten", "--control-settings", "tcp=cubic,initial_window=10p",
+    "--arm", "w20:tcp=cubic,initial_window=20p", "--arm", "w40:tcp=cubic,initial_window=40p",
+)  # fmt: skip
+
+
+def of_a_fleet(days: int = 3, daily: int = 80) -> pa.Table:
+    """Records of two listeners. A quarter is of clients for which a table decided, a tenth of the holdback;
+    of some the AS or the country is unknown.
+    """
+    table = demo.table(days=days, daily=daily)
+    count = table.num_rows
+    draw = np.random.default_rng(3).random(count)
+    is_steered, is_held = pa.array(draw < 0.25), pa.array((draw > 0.25) & (draw < 0.35))
+    columns = {name: table[name] for name in table.column_names}
+    for name in ("arm_experiment", "arm", "arm_unit", "arm_bucket", "arm_propensity"):
+        columns[name] = pc.if_else(is_steered, pa.nulls(count, columns[name].type), columns[name])
+    columns["arm_experiment"] = pc.if_else(is_held, HOLDBACK, columns["arm_experiment"])
+    columns["arm"] = pc.if_else(is_held, "control", columns["arm"])
+    for name, every in (("service_country", 7), ("service_asn", 11)):
+        some = pa.array(np.arange(count) % every == 0)
+        columns[name] = pc.if_else(some, pa.nulls(count, columns[name].type), columns[name])
+    rule = pc.if_else(is_steered, f"{TABLE_RULE}large objects", "explore")
+    listener = pa.array(np.where(np.arange(count) % 3 == 0, "fra1", "lim1"))
+    # A fifth of the objects ends within the first round trips, some with the last byte that does.
+    is_tiny = np.arange(count) % 5 == 0
+    size = np.where(
+        is_tiny, np.where(np.arange(count) % 2 == 0, 100_000, 40_000), np.array(table["size_bytes"])
+    )
+    again = np.where(is_tiny, size // 50, np.array(table["bytes_retransmitted"]))
+    rtt = 20 + 30 * np.random.default_rng(4).random(count)
+    columns |= {
+        "service_listener": listener,
+        "choice_policy": pa.array(["p1"] * count),
+        "choice_rule": rule,
+        "size_bytes": pa.array(size),
+        "bytes_acked": pa.array(size),
+        "bytes_delivered": pa.array(size),
+        "bytes_sent": pa.array(size + again),
+        "bytes_retransmitted": pa.array(again),
+        "rtt_min_ms": pa.array(np.full(count, 20.0)),
+        "rtt_p50_ms": pa.array(rtt),
+        "rtt_p95_ms": pa.array(rtt * 2),
+    }
+    return pa.table(columns)
+
+
+def rolled(source: Path, target: Path, *more: str, host: str = "edge1") -> Path:
+    command = [program(), "records", "rollup", str(source), "-o", str(target), "--host", host]
+    done = subprocess.run([*command, *more], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return target
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("records") / "records.parquet"
+    pq.write_table(of_a_fleet(), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def rollups(records: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return rolled(records, tmp_path_factory.mktemp("rollups"), "--period", "30min")
+
+
+@pytest.fixture(scope="module")
+def of_records(records: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    return planned(tmp_path_factory.mktemp("learned") / "a", str(records))
+
+
+def planned(root: Path, *options: str) -> dict[str, bytes]:
+    """All files of a version."""
+    assert main(["plan", "-o", str(root), "--key", KEY, "--harmed", "5%", "--until", UNTIL, *options]) == 0
+    return {one.name: one.read_bytes() for one in Store(root).path(1).iterdir()}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--confirm", "50%", "--only", "large"),
+        (
+            *("--place", "listener", "--guardrail", "retransmitted=2pp"),
+            *("--guardrail", "stutters=5%", "--guardrail", "queued=5pp"),
+        ),
+    ],
+    ids=lambda it: " ".join(it) or "defaults",
+)
+def test_plan__rollups_of_all_records__the_same_bytes(
+    options: tuple[str, ...], records: Path, rollups: Path, tmp_path: Path
+) -> None:
+    of_rollups = planned(tmp_path / "b", str(rollups), *options)
+    assert of_rollups == planned(tmp_path / "a", str(records), *options)
+    assert main(["verify", str(tmp_path / "b")]) == 0
+
+
+def test_plan__regions__the_same_bytes(records: Path, rollups: Path, tmp_path: Path) -> None:
+    regions = tmp_path / "regions.csv"
+    regions.write_text("198.18.0.0/20,Lima\n198.18.16.0/20,Pune\n")
+    options = ("--networks", str(regions))
+    assert planned(tmp_path / "b", str(rollups), *options) == planned(tmp_path / "a", str(records), *options)
+
+
+def test_plan__windows_as_arms__the_same_bytes(records: Path, tmp_path: Path) -> None:
+    table = pq.read_table(records)
+    third = pa.array(np.where(np.arange(table.num_rows) % 2 == 0, "w20", "w40"))
+    is_treated = pc.fill_null(pc.equal(table["arm"], "bbr"), False)
+    arms = pc.if_else(is_treated, third, pc.if_else(table["arm"].is_valid(), "ten", table["arm"]))
+    (tmp_path / "records").mkdir()
+    renamed = table.set_column(table.column_names.index("arm"), "arm", arms)
+    pq.write_table(renamed, tmp_path / "records" / "records.parquet")
+    source = rolled(tmp_path / "records", tmp_path / "rollups", "--period", "30min")
+    of_rollups = planned(tmp_path / "b", str(source), *WINDOWS)
+    assert of_rollups == planned(tmp_path / "a", str(tmp_path / "records"), *WINDOWS)
+    assert b"start_resent" in of_rollups["guardrails.json"]
+
+
+def test_plan__rollups_and_their_records__nothing_counts_twice(
+    records: Path, rollups: Path, of_records: dict[str, bytes], tmp_path: Path
+) -> None:
+    assert len(of_records) > 5
+    assert planned(tmp_path / "b", str(rollups), str(records)) == of_records
+
+
+def test_plan__a_new_file__only_its_day_is_read_again(
+    rollups: Path, of_records: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    some = tmp_path / "rollups"
+    some.mkdir()
+    for file in rollups.iterdir():
+        if "-20261104T23" not in file.name:
+            (some / file.name).symlink_to(file)
+    planned(tmp_path / "b", str(some))
+    kept = {one.name for one in (tmp_path / "b" / "days").iterdir()}
+    assert len(kept) == 3
+    for file in rollups.glob("*-20261104T23*"):
+        (some / file.name).symlink_to(file)
+    read = []
+
+    def note(*arguments: object) -> daily.Day:
+        read.append(arguments)
+        return original(*arguments)  # type: ignore[arg-type]
+
+    original = daily._read
+    monkeypatch.setattr(daily, "_read", note)
+    shutil.rmtree(tmp_path / "b" / "versions")
+    assert planned(tmp_path / "b", str(some)) == of_records
+    assert len(read) == 1
+    now = {one.name for one in (tmp_path / "b" / "days").iterdir()}
+    assert len(now) == 3
+    assert len(now & kept) == 2
+
+
+def test_plan__rollups_of_some_days_and_records_of_the_others__the_same_bytes(
+    records: Path, rollups: Path, of_records: dict[str, bytes], tmp_path: Path
+) -> None:
+    half = tmp_path / "half"
+    half.mkdir()
+    first = [it for it in sorted(rollups.iterdir()) if "-20261102T" in it.name]
+    assert len(first) == 48
+    for file in first:
+        (half / file.name).symlink_to(file)
+    assert planned(tmp_path / "b", str(half), str(records)) == of_records
+
+
+def test_plan__rollups_of_many_hosts__the_same_bytes(
+    records: Path, of_records: dict[str, bytes], tmp_path: Path
+) -> None:
+    """A client that two hosts served is one client of the day."""
+    table = pq.read_table(records)
+    for number in range(3):
+        part = tmp_path / f"part{number}.parquet"
+        pq.write_table(table.take(np.arange(number, table.num_rows, 3)), part)
+        rolled(part, tmp_path / "rollups", "--period", "30min", host=f"edge{number}")
+    assert planned(tmp_path / "b", str(tmp_path / "rollups")) == of_records
+
+
+def test_plan__what_rollups_do_not_have__is_refused_by_name(
+    rollups: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["plan", str(rollups), "-o", str(tmp_path / "a"), "--key", KEY]
+    assert main([*options, "--place", "host"]) == 2
+    assert "--place host: roll-ups do not have the host of a request" in capsys.readouterr().err
+    assert main([*options, "--until", "2027-06-01"]) == 2
+    assert "no roll-up is of the 28 days before 2027-06-01" in capsys.readouterr().err
+
+
+def test_plan__folded_clients__traffic_stays_and_a_warning_says_so(
+    records: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = rolled(records, tmp_path / "rollups", "--period", "30min", "--max-rows", "30")
+    planned(tmp_path / "b", str(source))
+    said = capsys.readouterr().err
+    assert "of clients without rows of their own" in said
+
+    def traffic(root: Path) -> int:
+        rows = Store(root).evidence(1).to_pylist()
+        return sum(row["numerator"] for row in rows if row["metric"] == "traffic")
+
+    planned(tmp_path / "a", str(records))
+    assert traffic(tmp_path / "b") == traffic(tmp_path / "a")
