@@ -181,6 +181,10 @@ macro_rules! dispatch {
                 dispatch!(self, $variants, it => it.found_classic_queue())
             }
 
+            fn has_left_start(&self) -> bool {
+                dispatch!(self, $variants, it => it.has_left_start())
+            }
+
             fn snapshot(&self) -> Snapshot {
                 dispatch!(self, $variants, it => it.snapshot())
             }

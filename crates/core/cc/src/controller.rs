@@ -310,6 +310,12 @@ pub trait Controller {
         false
     }
 
+    /// Whether the first slow start or Startup is over, for [`crate::StartObserver`]. A controller that does not say so
+    /// never leaves it.
+    fn has_left_start(&self) -> bool {
+        false
+    }
+
     /// The controller's state, for logs, plots and tests.
     fn snapshot(&self) -> Snapshot;
 

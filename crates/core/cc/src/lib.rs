@@ -112,6 +112,7 @@ mod sampler;
 #[cfg(test)]
 mod script;
 mod spec;
+mod start_observer;
 mod ticks;
 
 pub mod pacer;
@@ -139,5 +140,6 @@ pub use prague::Prague;
 pub use resume::{ResumeHint, ResumePhase};
 pub use sampler::RateSample;
 pub use spec::{Algorithm, CcSpec, SpecError};
+pub use start_observer::{ResumeOutcome, StartCounts, StartExit, StartObserver, StartReport};
 /// Times, rates and ratios.
 pub use uncork_units as units;

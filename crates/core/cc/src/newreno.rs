@@ -139,6 +139,10 @@ impl<S: SlowStart> Controller for NewReno<S> {
         self.window.control()
     }
 
+    fn has_left_start(&self) -> bool {
+        !self.window.is_initial()
+    }
+
     fn snapshot(&self) -> Snapshot {
         self.window.snapshot(if self.window.is_initial() {
             self.start.state()

@@ -18,6 +18,7 @@ mod sample;
 pub mod serialized;
 mod series;
 mod service;
+mod start;
 mod stats;
 mod transport;
 
@@ -37,5 +38,6 @@ pub use record::{
 };
 pub use series::{RunSeries, SeriesPoint, SeriesRow};
 pub use service::{Arm, Choice, ClientNetwork, Scope, Service};
+pub use start::{ResumeUse, StartExit, StartRecord};
 pub use stats::{jain_index, mean, quantile};
 pub use transport::{TransportFigures, rtt_quantiles};

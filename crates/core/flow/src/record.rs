@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
 
 use crate::service::{Choice, Service};
+use crate::start::StartRecord;
 
 /// An object of at least this many bytes is large: it is compared by its throughput, a smaller one by its completion time.
 /// Smaller ones are mostly slow start.
@@ -67,7 +68,11 @@ pub struct FlowRecord {
     pub service: Option<Service>,
     /// The policy's choice of the controller, if there is a policy.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub choice: Option<Choice>,
+    pub choice: Option<Box<Choice>>,
+    /// The start of the connection, of its first transfer and of records of whole connections. Omitted in JSON if nothing
+    /// is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<Box<StartRecord>>,
 }
 
 impl FlowRecord {
@@ -98,6 +103,7 @@ impl FlowRecord {
             playback: None,
             service: None,
             choice: None,
+            start: None,
         }
     }
 

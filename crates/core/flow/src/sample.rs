@@ -5,7 +5,10 @@ use smol_str::SmolStr;
 use uncork_units::Rng;
 
 use crate::ecn::{EcnEvidence, EcnUse};
-use crate::{Arm, Choice, FlowRecord, LabRecord, Playback, Quantiles, Scope, SeriesPoint, Service};
+use crate::{
+    Arm, Choice, FlowRecord, LabRecord, Playback, Quantiles, ResumeUse, Scope, SeriesPoint,
+    Service, StartExit, StartRecord,
+};
 
 /// A finished transfer of 10 MB with round numbers.
 pub(crate) fn record() -> FlowRecord {
@@ -37,6 +40,7 @@ pub(crate) fn record() -> FlowRecord {
         playback: None,
         service: None,
         choice: None,
+        start: None,
     }
 }
 
@@ -67,7 +71,8 @@ fn scrambled(rng: &mut Rng, cc: SmolStr) -> FlowRecord {
         lab: maybe(rng).map(|_| lab(rng)),
         playback: maybe(rng).map(|_| playback(rng)),
         service: maybe(rng).map(|_| service(rng)),
-        choice: maybe(rng).map(|_| choice(rng)),
+        choice: maybe(rng).map(|_| Box::new(choice(rng))),
+        start: maybe(rng).map(|_| Box::new(start(rng))),
         ..record()
     }
 }
@@ -87,6 +92,24 @@ fn lab(rng: &mut Rng) -> LabRecord {
 fn maybe(rng: &mut Rng) -> Option<u64> {
     let number = rng.next_u64();
     (rng.below(3) > 0).then_some(number)
+}
+
+fn start(rng: &mut Rng) -> StartRecord {
+    StartRecord {
+        // Never all unknown, which is read back as no start.
+        window_bytes: Some(rng.next_u64()),
+        paced: maybe(rng).map(|number| number % 2 == 0),
+        exit: maybe(rng).map(|_| StartExit::Plateau),
+        exit_window_bytes: maybe(rng),
+        exit_in_flight_bytes: maybe(rng),
+        sent_bytes: maybe(rng),
+        lost_bytes: maybe(rng),
+        early_sent_bytes: maybe(rng),
+        early_resent_bytes: maybe(rng),
+        rounds_to_100kb: maybe(rng).map(|rounds| rounds as u32),
+        resume: maybe(rng).map(|_| ResumeUse::Retreated),
+        resume_age_ns: maybe(rng),
+    }
 }
 
 fn playback(rng: &mut Rng) -> Playback {

@@ -8,6 +8,7 @@ use crate::histogram::Distribution;
 use crate::record::{FlowRecord, Quantiles};
 use crate::serialized::{maybe_bits_per_sec, maybe_nanos, nanos};
 use crate::service::Service;
+use crate::start::StartRecord;
 
 /// Counters of a connection since its start, and its latest measurements. All transports, kernel
 /// TCP and QUIC, use this to create a flow record.
@@ -62,6 +63,9 @@ pub struct TransportFigures {
     /// What packets with ECT(1) met.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ecn_evidence: Option<EcnEvidence>,
+    /// How the start of the connection went.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<StartRecord>,
 }
 
 impl TransportFigures {
@@ -122,6 +126,7 @@ impl TransportFigures {
             packets_marked: self.packets_marked,
             timeouts: self.timeouts,
             service,
+            start: self.start.map(Box::new),
             ..record
         }
     }

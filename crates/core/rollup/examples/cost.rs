@@ -107,12 +107,12 @@ fn record(rng: &mut Rng, clients: u64) -> FlowRecord {
             p95: min * 2.0,
         }),
         service: Some(service),
-        choice: Some(Choice {
+        choice: Some(Box::new(Choice {
             policy: "5f0c2a9be1d44f77".into(),
             rule: "half".into(),
             cc: Some("bbr".into()),
             arm: Some(arm),
-        }),
+        })),
         ..FlowRecord::blank("watch", "443", "bbr", (0, 0))
     }
 }

@@ -48,7 +48,7 @@ fn record(seed: u64) -> FlowRecord {
         bytes_retransmitted: rng.below(size + 1),
         rtt_ms: Some(Quantiles { min, p50: min * 1.3, p95: min * 2.0 }),
         service: Some(service),
-        choice: Some(Choice { policy: "p1".into(), rule: "r".into(), cc: None, arm }),
+        choice: Some(Box::new(Choice { policy: "p1".into(), rule: "r".into(), cc: None, arm })),
         ..FlowRecord::blank("serve", "", "cubic", (0, 0))
     }
 }

@@ -202,7 +202,7 @@ impl Day<'_> {
             seed: self.world.spec.seed,
             group: choice.rule.clone(),
             service: Some(service),
-            choice: Some(choice),
+            choice: Some(Box::new(choice)),
             ..response
         }
     }

@@ -77,9 +77,8 @@ impl Engine {
     ///
     /// Which part it does not support, and which engine does.
     pub fn check(self, scenario: &Scenario) -> Result<(), EngineError> {
-        match self {
-            Self::QuicSim => check_quic(scenario)?,
-            _ => check_tcp(scenario)?,
+        if self != Self::QuicSim {
+            check_tcp(scenario)?;
         }
         let mut classes = scenario.cells.iter().flat_map(|cell| &cell.classes);
         let command = classes.find(|class| class.carries.is_command());
@@ -125,15 +124,6 @@ fn check_tcp(scenario: &Scenario) -> Result<(), EngineError> {
         return Ok(());
     };
     let message = format!("{problem}; remove it, or use --on quic-sim");
-    Err(EngineError { message, is_of_machine: false })
-}
-
-fn check_quic(scenario: &Scenario) -> Result<(), EngineError> {
-    let mut flows = scenario.cells.iter().flat_map(|cell| &cell.plan.flows);
-    if flows.all(|flow| flow.resume.is_none()) {
-        return Ok(());
-    }
-    let message = "QUIC endpoints have no `resume` here; remove it, or use --on sim".to_owned();
     Err(EngineError { message, is_of_machine: false })
 }
 

@@ -98,7 +98,8 @@ impl<'a> QuicFlow<'a> {
         let spec = run.flows.get(index as usize)?;
         let mut rng = Rng::new(run.seed, ENDPOINT_STREAM + u64::from(index));
         let (initial_window, ecn) = (spec.initial_window, ecn_mode(spec.ecn));
-        let choice = Choice { initial_window, ecn, ..spec.cc.into() };
+        let resume = spec.resume;
+        let choice = Choice { initial_window, ecn, resume, ..spec.cc.into() };
         let handle = Handle::new(choice, rng.next_u64(), epoch.instant(Time::ZERO));
         let server = identity.server.clone();
         let mut server = ServerConfig::with_crypto(handle.server(server, |_| None));

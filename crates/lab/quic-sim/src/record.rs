@@ -1,8 +1,8 @@
 //! The record of a flow.
 
 use uncork_apps::ClientReport;
-use uncork_flow::{FlowRecord, LabRecord, SeriesPoint};
-use uncork_quic::Observation;
+use uncork_flow::{FlowRecord, LabRecord, SeriesPoint, StartRecord};
+use uncork_quic::{ConnectionStart, Observation};
 use uncork_sim::RunSpec;
 use uncork_units::{Rate, Time, TimeDelta};
 
@@ -42,7 +42,17 @@ pub(crate) fn record(
             queue_p99_ms: flow.queueing.p99_ms(),
         }),
         playback: report.and_then(ClientReport::playback_record),
+        start: sent.as_ref().and_then(|sent| sent.start).map(|it| Box::new(start(&it))),
         ..unplayed
+    }
+}
+
+/// The stack paces all that it sends (RFC 9002 §7.7).
+fn start(start: &ConnectionStart) -> StartRecord {
+    StartRecord {
+        window_bytes: Some(start.initial_window),
+        paced: Some(true),
+        ..StartRecord::of(&start.report)
     }
 }
 

@@ -67,11 +67,6 @@ fn check(spec: &RunSpec) -> Result<(), QuicSimError> {
         if let Some(command) = spec.command_of(flow) {
             return refuse(format!("'{}' is a command; QUIC endpoints run none", command.name));
         }
-        if flow.resume.is_some() {
-            return refuse(format!(
-                "flow {index} resumes an earlier connection, which is not played over QUIC; use --on sim"
-            ));
-        }
     }
     Ok(())
 }

@@ -380,6 +380,10 @@ impl<'a, S: ControllerSpec> Flow<'a, S> {
                 queue_p99_ms: queueing.p99_ms(),
             }),
             playback: report.and_then(ClientReport::playback_record),
+            start: self.sender().map(|sender| {
+                let arrived = self.client.delivered_bytes();
+                Box::new(sender.start_record(self.spec.initial_window, arrived))
+            }),
             ..self.spec.unplayed((self.seed, self.index), "sim")
         }
     }

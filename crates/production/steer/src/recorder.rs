@@ -299,8 +299,11 @@ impl CloseEvents<'_> {
                 propensity: decided.propensity.unwrap_or(0.0),
             }),
         };
-        let mut record =
-            FlowRecord { choice: Some(choice), cc: end.controller().into(), ..record.clone() };
+        let mut record = FlowRecord {
+            choice: Some(Box::new(choice)),
+            cc: end.controller().into(),
+            ..record.clone()
+        };
         if let Some(service) = &mut record.service {
             service.initial_window =
                 Some(decision.window).filter(|window| *window > 0).map(u32::from);

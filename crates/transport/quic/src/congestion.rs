@@ -2,7 +2,7 @@
 
 use uncork_cc::{
     Acked, AnyController, AppState, Control, Controller, EcnMode, Feedback, Lost, PathEvent,
-    RttSample, SentPacket, Settings, Timeout,
+    ResumeHint, RttSample, SentPacket, Settings, Timeout,
 };
 use uncork_ecn::{AckReport, FlowEvidence, FlowObserver};
 use uncork_units::{Rate, Time, TimeDelta};
@@ -15,6 +15,7 @@ use crate::ledger::{Ledger, Sent};
 use crate::observed::{Observed, Space};
 use crate::pending::PendingAcks;
 use crate::rtt::QuicRttEstimator;
+use crate::start::PathStart;
 use crate::watch::{Event, Watcher};
 
 /// The default exponent of a peer's acknowledgement delays (RFC 9000 §18.2).
@@ -52,12 +53,15 @@ pub(crate) struct PathCongestion {
     is_drained: bool,
     watcher: Watcher,
     pending: PendingAcks,
+    start: PathStart,
+    /// Whether it is the connection's first path.
+    is_first: bool,
 }
 
 impl PathCongestion {
     pub(crate) fn new(choice: Choice, seed: u64, mss: u16, now: Time) -> Self {
         let mss = u32::from(mss);
-        Self {
+        let mut path = Self {
             choice,
             controller: choice.spec.build(&settings(
                 &choice,
@@ -81,7 +85,22 @@ impl PathCongestion {
             is_drained: false,
             watcher: Watcher::default(),
             pending: PendingAcks::default(),
+            start: PathStart::default(),
+            is_first: true,
+        };
+        path.offer_hint();
+        path
+    }
+
+    /// Gives a new controller what an earlier connection observed on this path.
+    fn offer_hint(&mut self) {
+        if let Some(hint) = self.hint() {
+            self.controller.on_path(self.now, PathEvent::Resume(hint));
         }
+    }
+
+    fn hint(&self) -> Option<ResumeHint> {
+        self.choice.resume.filter(|_| self.is_first)
     }
 
     /// Reports all events from now on.
@@ -95,6 +114,10 @@ impl PathCongestion {
         (self.counts, self.before) = (former.counts, former.counts.less(&own));
         self.ledger.forget_all_of(&former.ledger);
         self.delivery.begin(self.now, self.counts.acked_bytes);
+        self.is_first = false;
+        if let Some(start) = former.start.so_far(&former.counts) {
+            self.start = PathStart::Ended(start);
+        }
     }
 
     pub(crate) fn initial_window(&self) -> u64 {
@@ -127,6 +150,7 @@ impl PathCongestion {
             ecn: self.ecn(),
             has_ecn_failed: self.ecn.has_failed,
             ecn_evidence: self.ecn_evidence(),
+            start: self.start.so_far(counts),
         }
     }
 
@@ -171,8 +195,9 @@ impl PathCongestion {
         self.ecn.is_classic |= self.choice.ecn == EcnMode::L4s && !self.is_l4s();
         let before = std::mem::replace(&mut self.choice, choice);
         let begins = self.is_beginning(window.max(self.initial_window()));
-        let has_window = !begins || choice.initial_window == before.initial_window;
-        if choice.spec == before.spec && choice.ecn == before.ecn && has_window {
+        let is_same = choice.initial_window == before.initial_window
+            && (choice.resume == before.resume || !self.is_first);
+        if choice.spec == before.spec && choice.ecn == before.ecn && (!begins || is_same) {
             return;
         }
         // Packets sent until now have tokens of the previous controller.
@@ -183,6 +208,12 @@ impl PathCongestion {
         settings.inherited = rtt.filter(|_| !begins).map(|rtt| self.controller.bequeath(rtt));
         self.since = self.now;
         self.controller = choice.spec.build(&settings);
+        if begins {
+            self.start = PathStart::default();
+            self.offer_hint();
+        } else {
+            self.start.end(&self.counts);
+        }
     }
 
     /// Whether at most one initial `window` was sent on this path, without congestion.
@@ -243,6 +274,13 @@ impl PathCongestion {
         let sent = SentPacket { bytes, in_flight, unacked: in_flight };
         let token = self.controller.on_sent(self.now, sent, AppState::Backlogged);
         let space = observed.sent_space();
+        if !self.start.has_begun()
+            && space == Space::Data
+            && observed.is_discarded(Space::Handshake)
+        {
+            let resumes = self.hint().is_some();
+            self.start.begin(self.now, self.initial_window(), self.counts, resumes);
+        }
         self.ledger.on_sent(space, packet, Sent { token, bytes });
         self.counts.sent_bytes += u64::from(bytes);
         self.watcher.notify(self.now, &Event::Sent { space, packet, bytes });
@@ -360,7 +398,13 @@ impl PathCongestion {
         let (in_flight, oldest) = (ledger.in_flight(), ledger.oldest_sent());
         let mut feedback = Feedback::new(&pending.acked, &pending.lost, in_flight, oldest);
         (feedback.rtt, feedback.ce_packets) = (rtt, marked);
-        self.controller.on_feedback(self.now, &feedback.since(self.since));
+        let feedback = feedback.since(self.since);
+        let window = self.start.is_followed().then(|| self.controller.control().cwnd);
+        self.controller.on_feedback(self.now, &feedback);
+        if let Some(window) = window {
+            let counts = (&self.counts, window, pending.is_persistent);
+            self.start.on_feedback(self.now, &feedback, counts, &self.controller);
+        }
         if let Some(mtu) = self.pending.mtu {
             self.change_mtu(mtu);
         }

@@ -14,6 +14,7 @@ use crate::congestion::PathCongestion;
 use crate::controller::Factory;
 use crate::epoch::Epoch;
 use crate::observed::Observed;
+use crate::start::ConnectionStart;
 use crate::tls;
 use crate::watch::{Watch, Watcher};
 
@@ -84,6 +85,8 @@ pub struct Observation {
     pub has_ecn_failed: bool,
     /// What the queues on the path have shown, if packets had ECT(1).
     pub ecn_evidence: Option<FlowEvidence>,
+    /// How the start of the connection went; `None` before the end of the handshake.
+    pub start: Option<ConnectionStart>,
 }
 
 impl Handle {
@@ -169,7 +172,10 @@ impl Handle {
     pub(crate) fn new_path(&self, instant: Instant, mtu: u16) -> Arc<SharedPath> {
         let mut now = self.now();
         let former = now.path.take();
-        let mut congestion = PathCongestion::new(now.choice, self.0.seed, mtu, self.time(instant));
+        // What an earlier connection observed is about the first path.
+        let resume = now.choice.resume.filter(|_| former.is_none());
+        let choice = Choice { resume, ..now.choice };
+        let mut congestion = PathCongestion::new(choice, self.0.seed, mtu, self.time(instant));
         congestion.watch(now.watcher.clone());
         if let Some(former) = former {
             congestion.count_from(&former.lock());

@@ -42,6 +42,7 @@ mod observed;
 mod pending;
 mod qlog;
 mod rtt;
+mod start;
 mod tls;
 mod watch;
 
@@ -54,4 +55,5 @@ pub use epoch::Epoch;
 pub use handle::{Handle, Observation};
 pub use observed::Space;
 pub use qlog::Qlog;
+pub use start::ConnectionStart;
 pub use watch::{Event, Watch};

@@ -19,6 +19,7 @@ pub struct Qlog {
     start: Time,
     spec: Option<CcSpec>,
     state: &'static str,
+    has_start_ended: bool,
     written: QlogMetrics,
 }
 
@@ -56,7 +57,13 @@ impl Qlog {
                  \"vantage_point\":{{\"name\":\"uncork\",\"type\":\"server\"}}}}}}"
             ),
         );
-        Self { start: now, spec: None, state: "", written: QlogMetrics::default() }
+        Self {
+            start: now,
+            spec: None,
+            state: "",
+            has_start_ended: false,
+            written: QlogMetrics::default(),
+        }
     }
 
     /// Writes an event at `now`.
@@ -95,12 +102,33 @@ impl Qlog {
             entry(text, at, "recovery:congestion_state_updated", data);
             self.state = state;
         }
+        self.start_ended(text, at, observation);
         let metrics = QlogMetrics::of(observation);
         let changed = Changed(&self.written, &metrics).to_string();
         if !changed.is_empty() {
             entry(text, at, "recovery:metrics_updated", format_args!("{changed}"));
         }
         self.written = metrics;
+    }
+
+    /// Writes once how the start ended, an event of uncork's own.
+    fn start_ended(&mut self, text: &mut String, at: TimeDelta, observation: &Observation) {
+        let Some(start) = observation.start else { return };
+        let report = start.report;
+        let Some(exit) = report.exit.filter(|_| !self.has_start_ended) else { return };
+        self.has_start_ended = true;
+        let bytes = |count: Option<u64>| count.unwrap_or_default();
+        let data = format_args!(
+            "\"trigger\":\"{}\",\"initial_window\":{},\"congestion_window\":{},\"bytes_in_flight\":{},\
+             \"bytes_sent\":{},\"bytes_lost\":{}",
+            exit.name(),
+            start.initial_window,
+            bytes(report.exit_window),
+            bytes(report.exit_in_flight),
+            report.sent,
+            report.lost,
+        );
+        entry(text, at, "uncork:start_ended", data);
     }
 }
 

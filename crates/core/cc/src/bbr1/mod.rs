@@ -343,6 +343,10 @@ impl Controller for Bbr1 {
         }
     }
 
+    fn has_left_start(&self) -> bool {
+        self.full_pipe.reached()
+    }
+
     fn snapshot(&self) -> Snapshot {
         Snapshot {
             in_recovery: self.repair != Repair::None,

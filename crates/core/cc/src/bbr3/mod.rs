@@ -384,6 +384,10 @@ impl Controller for Bbr3 {
         self.wanted_ack_frequency()
     }
 
+    fn has_left_start(&self) -> bool {
+        self.full_pipe.reached()
+    }
+
     fn snapshot(&self) -> Snapshot {
         let bounds = &self.bounds;
         let is_bound = |bound: &u64| *bound != UNBOUNDED;

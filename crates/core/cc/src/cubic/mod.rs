@@ -235,6 +235,10 @@ impl<S: SlowStart> Controller for Cubic<S> {
         self.window.control()
     }
 
+    fn has_left_start(&self) -> bool {
+        !self.window.is_initial()
+    }
+
     fn snapshot(&self) -> Snapshot {
         self.window.snapshot(match &self.phase {
             CubicPhase::SlowStart(start) if self.window.is_initial() => start.state(),

@@ -297,6 +297,10 @@ impl Controller for Prague {
         self.regime == Regime::Classic
     }
 
+    fn has_left_start(&self) -> bool {
+        self.base.has_left_start()
+    }
+
     fn snapshot(&self) -> Snapshot {
         self.base.snapshot()
     }

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use super::read::{Row, U32, read_table};
 use super::service::{choice, choice_columns, optional_columns, service, service_columns};
+use super::start::{start, start_columns};
 use super::write::Cells::{Count, MaybeCount, MaybeNumber, Text};
 use super::write::{Column, column, grouped, write_table};
 use crate::error::FileError;
@@ -32,6 +33,9 @@ pub(super) fn columns<'a>(
     }
     if is_service || has(|flow| flow.choice.is_some()) {
         columns.extend(choice_columns());
+    }
+    if has(|flow| flow.start.is_some()) {
+        columns.extend(start_columns());
     }
     columns
 }
@@ -108,7 +112,7 @@ pub(super) fn playback_columns<'a>() -> [Column<&'a FlowRecord>; 7] {
 
 /// Writes one row per record, after the columns of `head`. Quantiles have their own columns, such
 /// as `rtt_p95_ms` for the 95th percentile of `rtt_ms`. A part that no record has (lab, playback,
-/// service, choice) has no columns.
+/// service, choice, start) has no columns.
 pub fn write_flows<'a>(
     out: impl Write + Send,
     head: &TableHead,
@@ -152,7 +156,8 @@ fn flow(row: &mut Row) -> Result<FlowRecord, FileError> {
         lab: lab(row)?,
         playback: playback(row)?,
         service: service(row)?,
-        choice: choice(row)?,
+        choice: choice(row)?.map(Box::new),
+        start: start(row)?.map(Box::new),
     })
 }
 
@@ -292,7 +297,7 @@ mod tests {
         let simulated = names(&[record(), plain.clone()]);
         assert_eq!(simulated.len(), core.len() + lab_columns().len());
         let server = FlowRecord { service: Some(service(&mut rng)), ..plain.clone() };
-        let chosen = FlowRecord { choice: Some(choice(&mut rng)), ..server.clone() };
+        let chosen = FlowRecord { choice: Some(Box::new(choice(&mut rng))), ..server.clone() };
         assert_eq!(names(&[server]), names(&[chosen]));
         let both = names(&[plain.clone(), player.clone()]);
         assert_eq!(both[..core.len()], core);

@@ -8,6 +8,7 @@ mod read;
 mod reference;
 mod series;
 mod service;
+mod start;
 mod write;
 
 pub use flows::{read_flows, write_flows};

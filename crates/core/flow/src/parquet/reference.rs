@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use uncork_testkit::{assert_generated, assert_schema_is, assert_snapshot, schema_of};
 
 use super::service::{choice_columns, optional_columns, service_columns};
+use super::start::start_columns;
 use super::write::{Cells, Column};
 use super::{flows, objects, series};
 use crate::record::{FlowRecord, LARGE_BYTES, LabRecord, RequestRecord};
@@ -67,7 +68,10 @@ fn place(name: &str) -> String {
         return format!("service.ecn_evidence.{field}");
     }
     match name.split_once('_') {
-        Some((part @ ("playback" | "service" | "choice"), field)) => format!("{part}.{field}"),
+        _ if name == "start_ns" => name.to_owned(),
+        Some((part @ ("playback" | "service" | "choice" | "start"), field)) => {
+            format!("{part}.{field}")
+        }
         Some(("arm", field)) => format!("choice.arm.{field}"),
         Some((part @ ("rtt" | "queue"), "min_ms" | "p50_ms" | "p95_ms")) => {
             format!("{part}_ms.{}", &name[part.len() + 1..part.len() + 4])
@@ -145,6 +149,7 @@ fn columns_and_the_size_of_large_objects_of_the_python_package_are_current() {
         ("service", service_columns().into()),
         ("optional", optional_columns(|_| true)),
         ("choice", choice_columns().into()),
+        ("start", start_columns().into()),
     ];
     let rows = parts.iter().flat_map(|(part, columns)| {
         described(columns, &schema).into_iter().map(move |it| {

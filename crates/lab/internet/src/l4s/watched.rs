@@ -139,6 +139,10 @@ impl Controller for WatchedController<'_> {
         self.controller.found_classic_queue()
     }
 
+    fn has_left_start(&self) -> bool {
+        self.controller.has_left_start()
+    }
+
     fn snapshot(&self) -> Snapshot {
         self.controller.snapshot()
     }

@@ -97,6 +97,10 @@ impl Controller for Replaced {
         self.inner.found_classic_queue()
     }
 
+    fn has_left_start(&self) -> bool {
+        self.inner.has_left_start()
+    }
+
     fn snapshot(&self) -> Snapshot {
         self.inner.snapshot()
     }

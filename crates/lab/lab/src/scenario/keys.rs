@@ -263,7 +263,7 @@ pub(super) const CLASS: &[Key] = &[
     Key::with_default(
         "resume",
         "none",
-        r#"`{ window = "2MB", rtt = "600ms" }`: what an earlier connection [measured of the path](#resume), for Careful Resume (RFC 9959). `sim` only"#,
+        r#"`{ window = "2MB", rtt = "600ms" }`: what an earlier connection [measured of the path](#resume), for Careful Resume (RFC 9959). `sim` and `quic-sim` only"#,
     ),
     Key::with_default("receive_window", "unlimited", "of the client, at least one packet"),
     Key::with_default(

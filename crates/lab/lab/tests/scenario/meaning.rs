@@ -299,7 +299,11 @@ fn engines_refuse_what_their_hosts_or_paths_cannot_do() {
         ("", "ack_delay = \"20ms\"\n", &[Engine::Sim, Engine::QuicSim][..]),
         ("", "receive_window_steps = [[\"1s\", \"1MB\"]]\n", &[Engine::Sim, Engine::QuicSim][..]),
         ("", "initial_window = \"32p\"\n", &[Engine::Sim, Engine::QuicSim][..]),
-        ("", "resume = { window = \"1MB\", rtt = \"50ms\" }\n", &[Engine::Sim][..]),
+        (
+            "",
+            "resume = { window = \"1MB\", rtt = \"50ms\" }\n",
+            &[Engine::Sim, Engine::QuicSim][..],
+        ),
         ("ecn = \"bleach\"\necn_position = \"after\"\nuplink_loss = \"1%\"", "", &Engine::ALL[..]),
     ] {
         let scenario = small(path, &format!("cc = \"bbr3\"\ntransfer = \"1MB\"\n{flow}"));

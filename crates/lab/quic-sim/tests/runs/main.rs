@@ -2,6 +2,7 @@
 
 mod changes;
 mod recovery;
+mod starts;
 
 use std::sync::atomic::AtomicBool;
 

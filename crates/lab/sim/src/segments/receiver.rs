@@ -40,8 +40,14 @@ pub(crate) struct Receiver {
     /// How many ACKs are delayed.
     held: u32,
     quick_acks: u32,
-    first_byte: Option<Time>,
-    complete: Option<Time>,
+    /// [`Time::NEVER`] before it.
+    first_byte: Time,
+    /// [`Time::NEVER`] before it.
+    complete: Time,
+}
+
+fn known(time: Time) -> Option<Time> {
+    (time < Time::NEVER).then_some(time)
 }
 
 /// Whether a segment is acknowledged now.
@@ -68,8 +74,8 @@ impl Receiver {
             delayed: None,
             held: 0,
             quick_acks: QUICK_ACKS,
-            first_byte: None,
-            complete: None,
+            first_byte: Time::NEVER,
+            complete: Time::NEVER,
         }
     }
 
@@ -97,13 +103,15 @@ impl Receiver {
 
     /// When the first byte arrived.
     pub(crate) fn first_byte(&self) -> Option<Time> {
-        self.first_byte
+        known(self.first_byte)
     }
 
     /// Expects a message of `bytes`.
     pub(crate) fn expect_message(&mut self, bytes: u64) {
         self.expected.append(bytes);
-        self.complete = self.complete.filter(|_| bytes == 0);
+        if bytes > 0 {
+            self.complete = Time::NEVER;
+        }
     }
 
     /// Payload bytes received in order, without gaps.
@@ -113,7 +121,7 @@ impl Receiver {
 
     /// When the last missing byte of everything requested arrived.
     pub(crate) fn complete(&self) -> Option<Time> {
-        self.complete
+        known(self.complete)
     }
 
     /// When the delayed-ACK timer expires.
@@ -218,7 +226,7 @@ impl Receiver {
     }
 
     fn take(&mut self, now: Time, segment: Segment) {
-        self.first_byte.get_or_insert(now);
+        self.first_byte = self.first_byte.min(now);
         self.delivered_bytes += u64::from(segment.bytes);
         if segment.seq == self.next {
             self.next += 1;
@@ -231,7 +239,7 @@ impl Receiver {
         }
         self.expected.pass(self.next);
         if self.expected.is_passed() {
-            self.complete.get_or_insert(now);
+            self.complete = self.complete.min(now);
         }
     }
 

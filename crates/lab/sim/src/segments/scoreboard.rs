@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::hash::{BuildHasherDefault, DefaultHasher};
 
 use uncork_cc::{Acked, Lost, Token};
 use uncork_units::Time;
@@ -30,14 +31,18 @@ pub(crate) struct Scoreboard {
     /// them.
     lost: BinaryHeap<Reverse<u64>>,
     /// Segments sent more than once, by number. Never iterated over.
-    repaired: HashMap<u64, Repaired>,
+    repaired: ByNumber<Repaired>,
     /// Transmissions, by number, that were declared lost and then retransmitted. They may still
     /// have arrived. Never iterated over.
-    superseded: HashMap<u64, Superseded>,
-    last_lost_tx: Option<u64>,
+    superseded: ByNumber<Superseded>,
+    /// The transmission after the one last declared lost; 0 before a loss.
+    after_lost_tx: u64,
     in_flight: u64,
     unacked: u64,
 }
+
+/// Without random keys, of which each map would hold two.
+type ByNumber<T> = HashMap<u64, T, BuildHasherDefault<DefaultHasher>>;
 
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
@@ -335,8 +340,8 @@ impl Scoreboard {
         let (token, bytes) = (entry.token, entry.bytes);
         self.in_flight -= u64::from(bytes);
         self.lost.push(Reverse(seq));
-        let contiguous = self.last_lost_tx.is_some_and(|last| last + 1 == tx);
-        self.last_lost_tx = Some(tx);
+        let contiguous = tx > 0 && self.after_lost_tx == tx;
+        self.after_lost_tx = tx + 1;
         Lost { token, bytes, contiguous }
     }
 

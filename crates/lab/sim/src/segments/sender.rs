@@ -1,10 +1,13 @@
 //! The server: sends segments and processes ACKs.
 
+use std::num::NonZeroU64;
+
 use uncork_cc::pacer::Pacer;
 use uncork_cc::{
     Acked, AppState, Control, Controller, ControllerSpec, Feedback, InitialWindow, Lost, PathEvent,
-    ResumeHint, RttSample, SentPacket, Settings, Timeout,
+    ResumeHint, RttSample, SentPacket, Settings, StartCounts, StartObserver, Timeout,
 };
+use uncork_flow::StartRecord;
 use uncork_units::{Rate, Time, TimeDelta};
 
 use super::accecn::{AccEcnFeedback, EcnDecoder, EcnEcho};
@@ -39,7 +42,7 @@ pub(crate) struct Sender<C> {
     rtt: RttEstimator,
     rack: Rack,
     /// In recovery until SND.UNA reaches this.
-    recovery_point: Option<u64>,
+    recovery_point: Option<NonZeroU64>,
     probe: TailProbe,
     rto_at: Time,
     backoffs: u32,
@@ -59,6 +62,11 @@ pub(crate) struct Sender<C> {
     /// Start of the current busy period, not yet included in `counters`.
     busy_since: Time,
     counters: Counters,
+    /// Whether the initial window was paced.
+    paced_start: bool,
+    /// Whether the start is still observed.
+    is_starting: bool,
+    start: StartObserver,
 }
 
 /// Buffers for the feedback of an ACK or a timer. All senders of a run share one, to avoid
@@ -92,6 +100,7 @@ struct News {
     una_advanced: bool,
     repaired_by_probe: bool,
     ce_packets: u32,
+    has_timed_out: bool,
 }
 
 /// A sender's counters.
@@ -167,8 +176,12 @@ impl<C: Controller> Sender<C> {
             last_sent: now,
             busy_since: now,
             counters: Counters::default(),
+            paced_start: false,
+            is_starting: true,
+            start: StartObserver::new(now),
         };
         sender.refresh_control();
+        sender.paced_start = sender.control.pacing_rate.is_some();
         sender
     }
 
@@ -186,6 +199,20 @@ impl<C: Controller> Sender<C> {
     /// Passes an earlier connection's observations of the path to the controller.
     pub(crate) fn resume(&mut self, now: Time, hint: ResumeHint) {
         self.controller.on_path(now, PathEvent::Resume(hint));
+        self.start.on_resume();
+    }
+
+    /// How the start went, of a sender with this initial window. `arrived`: bytes that the client has.
+    pub(crate) fn start_record(
+        &self,
+        initial_window: Option<InitialWindow>,
+        arrived: u64,
+    ) -> StartRecord {
+        StartRecord {
+            window_bytes: Some(initial_window.unwrap_or(INITIAL_WINDOW).bytes(MSS_BYTES)),
+            paced: Some(self.paced_start),
+            ..StartRecord::of(&self.start.report(self.counters.bytes_sent, arrived))
+        }
     }
 
     pub(crate) fn control(&self) -> Control {
@@ -381,7 +408,7 @@ impl<C: Controller> Sender<C> {
         }
         let rtt = self.sample_rtt(now, ack);
         self.note_delivered(now, scratch);
-        if self.recovery_point.is_some_and(|point| self.board.una() >= point) {
+        if self.recovery_point.is_some_and(|point| self.board.una() >= point.get()) {
             self.recovery_point = None;
             self.rack.on_recovered();
         }
@@ -395,7 +422,7 @@ impl<C: Controller> Sender<C> {
             }
             EcnEcho::AccEcn(feedback) => self.decode(ack, feedback, scratch),
         };
-        let news = News { rtt, una_advanced, repaired_by_probe, ce_packets };
+        let news = News { rtt, una_advanced, repaired_by_probe, ce_packets, has_timed_out: false };
         self.give_feedback(now, news, scratch);
         self.arm_probe(now);
         rtt.map(|sample| sample.latest)
@@ -488,7 +515,7 @@ impl<C: Controller> Sender<C> {
         }
         self.counters.packets_lost += lost.len() as u64;
         self.counters.bytes_lost += lost.iter().map(|lost| u64::from(lost.bytes)).sum::<u64>();
-        self.recovery_point.get_or_insert(self.board.next());
+        self.recovery_point = self.recovery_point.or(NonZeroU64::new(self.board.next()));
     }
 
     fn give_feedback(&mut self, now: Time, news: News, scratch: &AckScratch) {
@@ -500,8 +527,24 @@ impl<C: Controller> Sender<C> {
         feedback.repaired_by_probe = news.repaired_by_probe;
         feedback.ce_packets = news.ce_packets;
         self.controller.on_feedback(now, &feedback);
+        if self.is_starting {
+            self.observe_start(now, &feedback, news.has_timed_out);
+        }
         self.paces_start = false;
         self.refresh_control();
+    }
+
+    /// Not inlined, because it is rare: each ACK would be slower.
+    #[inline(never)]
+    fn observe_start(&mut self, now: Time, feedback: &Feedback<'_>, has_timed_out: bool) {
+        let counts = StartCounts {
+            sent: self.counters.bytes_sent,
+            acked: self.counters.bytes_acked,
+            window: self.control.cwnd,
+            has_timed_out,
+        };
+        self.start.on_feedback(now, feedback, &counts, &self.controller);
+        self.is_starting = !self.start.is_over();
     }
 
     /// Handles an expired timer. Afterwards the sender may have segments to send.
@@ -535,9 +578,9 @@ impl<C: Controller> Sender<C> {
         self.note_lost(&scratch.lost);
         // Everything sent must be repaired before the reordering window applies again (RFC 6582
         // §3.2, step 4).
-        self.recovery_point = Some(self.board.next());
+        self.recovery_point = NonZeroU64::new(self.board.next());
         scratch.acked.clear();
-        self.give_feedback(now, News::default(), scratch);
+        self.give_feedback(now, News { has_timed_out: true, ..News::default() }, scratch);
     }
 
     fn on_probe_timeout(&mut self, now: Time) {

@@ -157,7 +157,7 @@ impl Blocks {
             cc if cc == controller => BlockController::Same,
             _ => BlockController::Other,
         };
-        record.choice = Some(self.choice(arm, index, pair));
+        record.choice = Some(Box::new(self.choice(arm, index, pair)));
         let services = self.services.len();
         let service = *self.services.entry(record.group.to_string()).or_insert(services);
         self.seen.push(BlockConnection {

@@ -47,11 +47,10 @@ impl Inner {
         Some(self.cc.rtt()?.latest)
     }
 
-    /// A request has arrived.
-    pub(super) fn begin(&self, about: &About, active: &Arc<ActiveSettings>) {
-        if let Some(stats) = &mut self.account.borrow_mut().stats {
-            stats.begin(about, active, &self.labels);
-        }
+    /// A request has arrived. Returns whether it is the connection's first.
+    pub(super) fn begin(&self, about: &About, active: &Arc<ActiveSettings>) -> bool {
+        let stats = &mut self.account.borrow_mut().stats;
+        stats.as_mut().is_some_and(|stats| stats.begin(about, active, &self.labels))
     }
 
     /// A response has ended; `record` is its record.

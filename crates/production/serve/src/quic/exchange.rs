@@ -50,6 +50,8 @@ struct Measurements {
     active: Arc<ActiveSettings>,
     about: About,
     before: TransportFigures,
+    /// Whether it is the connection's first, which has the start in its record.
+    is_first: bool,
     rtts: Distribution,
     sampled: Instant,
 }
@@ -66,8 +68,8 @@ impl Exchange {
         let measurements = talk.shared.has_telemetry().then(|| {
             let (about, rtts) = (about(), Distribution::new());
             let before = talk.figures();
-            talk.begin(&about, &active);
-            Box::new(Measurements { active, about, before, rtts, sampled: began })
+            let is_first = talk.begin(&about, &active);
+            Box::new(Measurements { active, about, before, is_first, rtts, sampled: began })
         });
         let held = talk.claim().map(Claim::response);
         Self {
@@ -175,7 +177,9 @@ impl Exchange {
             ..labels.record(&measurements.active, self.began)
         };
         let busy_ns = first.map_or(0, |first| nanos(now).saturating_sub(first));
-        FlowRecord { busy_ns, ..figures.fill(record) }
+        let record = figures.fill(record);
+        let start = record.start.clone().filter(|_| measurements.is_first);
+        FlowRecord { busy_ns, start, ..record }
     }
 }
 

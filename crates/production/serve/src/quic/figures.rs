@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use uncork_cc::EcnMode;
-use uncork_quic::Observation;
+use uncork_quic::{ConnectionStart, Observation};
 use uncork_units::TimeDelta;
 
 use super::busy::BusyTimes;
 use crate::timing::Transport;
-use uncork_flow::{EcnEvidence, EcnUse, TransportFigures};
+use uncork_flow::{EcnEvidence, EcnUse, StartRecord, TransportFigures};
 
 /// All counters of a connection that has sent `packets_sent` packets, for records and metrics.
 pub(super) fn figures(seen: &Observation, packets_sent: u64, busy: BusyTimes) -> TransportFigures {
@@ -31,6 +31,16 @@ pub(super) fn figures(seen: &Observation, packets_sent: u64, busy: BusyTimes) ->
         delivery_rate: seen.delivery_rate,
         ecn: Some(ecn_use(seen)),
         ecn_evidence: seen.ecn_evidence.as_ref().map(EcnEvidence::from),
+        start: seen.start.as_ref().map(start),
+    }
+}
+
+fn start(start: &ConnectionStart) -> StartRecord {
+    StartRecord {
+        window_bytes: Some(start.initial_window),
+        // As all that the stack sends (RFC 9002 §7.7).
+        paced: Some(true),
+        ..StartRecord::of(&start.report)
     }
 }
 

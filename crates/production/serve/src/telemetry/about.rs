@@ -77,7 +77,7 @@ impl Labels {
         let group = &active.chosen().group;
         FlowRecord {
             start_ns: start.saturating_duration_since(self.epoch).as_nanos() as u64,
-            choice: active.choice(),
+            choice: active.choice().map(Box::new),
             ..FlowRecord::blank("serve", group, active.cc(), (0, self.connection))
         }
     }

@@ -22,6 +22,8 @@ pub(crate) struct ConnectionStats {
     /// `tcp`, `tls` or `quic`, until the first request determines the HTTP version.
     protocol: &'static str,
     host: Option<SmolStr>,
+    /// Whether a request has arrived.
+    has_begun: bool,
     responses: u64,
     broken_off: u64,
     /// Body bytes.
@@ -48,6 +50,7 @@ impl ConnectionStats {
             active,
             protocol,
             host: None,
+            has_begun: false,
             responses: 0,
             broken_off: 0,
             bytes_delivered: 0,
@@ -58,8 +61,13 @@ impl ConnectionStats {
         }
     }
 
-    /// A request has arrived.
-    pub(crate) fn begin(&mut self, about: &About, active: &Arc<ActiveSettings>, labels: &Labels) {
+    /// A request has arrived. Returns whether it is the first.
+    pub(crate) fn begin(
+        &mut self,
+        about: &About,
+        active: &Arc<ActiveSettings>,
+        labels: &Labels,
+    ) -> bool {
         if self.protocol != about.protocol || !Arc::ptr_eq(&self.active, active) {
             self.live.becomes(labels.key(about.protocol, active));
             self.protocol = about.protocol;
@@ -68,6 +76,7 @@ impl ConnectionStats {
         if self.responses == 0 && self.host.is_none() {
             self.host.clone_from(&about.host);
         }
+        !std::mem::replace(&mut self.has_begun, true)
     }
 
     /// A response has ended; `record` is its record.

@@ -186,6 +186,10 @@ impl Controller for LinuxCubic {
         self.window.control()
     }
 
+    fn has_left_start(&self) -> bool {
+        !self.window.is_initial()
+    }
+
     fn snapshot(&self) -> Snapshot {
         let is_growing = self.in_slow_start();
         self.window.snapshot(if is_growing { "SlowStart" } else { "CongestionAvoidance" })

@@ -1,3 +1,5 @@
+use std::num::NonZeroU64;
+
 use super::*;
 use crate::segments::accecn::EcnCounters;
 use crate::segments::ranges::Range;
@@ -78,7 +80,7 @@ fn three_segments_above_a_hole_trigger_retransmission() {
     assert!(sent.iter().all(|segment| !segment.repeats));
     let again = sender.poll_segment(at(50)).expect("the window has room");
     assert_eq!((again.seq, again.tx, again.repeats), (0, 10, true));
-    assert_eq!(sender.recovery_point, Some(10));
+    assert_eq!(sender.recovery_point, NonZeroU64::new(10));
 }
 
 /// With two segments above the hole, a quarter of min_rtt is allowed for reordering (RFC 8985
@@ -155,10 +157,10 @@ fn timeout_extends_recovery_until_everything_sent_is_repaired() {
         burst(&mut sender, at(50));
     }
     let next = sender.board.next();
-    assert!(sender.recovery_point < Some(next), "new data sent in recovery");
+    assert!(sender.recovery_point < NonZeroU64::new(next), "new data sent in recovery");
     sender.on_timer(sender.rto_at, &mut AckScratch::default());
     assert_eq!(sender.counters.timeouts, 1);
-    assert_eq!(sender.recovery_point, Some(next));
+    assert_eq!(sender.recovery_point, NonZeroU64::new(next));
 }
 
 /// A Prague sender with AccECN after the ACK of its first packet, which arrived with this field, and whether it leaves ECT(1).

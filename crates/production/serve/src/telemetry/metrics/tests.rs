@@ -44,7 +44,7 @@ fn response(host: &str, client: &str) -> FlowRecord {
         busy_ns: 500_000_000,
         first_byte_ns: Some(3_000_000),
         service: Some(service),
-        choice: Some(Choice {
+        choice: Some(Box::new(Choice {
             policy: "f".into(),
             rule: "1".into(),
             cc: Some("bbr".into()),
@@ -55,7 +55,7 @@ fn response(host: &str, client: &str) -> FlowRecord {
                 bucket: 1,
                 propensity: 0.5,
             }),
-        }),
+        })),
         ..plain
     }
 }
