@@ -9,7 +9,7 @@ use crate::controller::Controller;
 use crate::event::Feedback;
 use crate::resume::ResumePhase;
 
-/// Acknowledged bytes whose round trips are counted: a small response.
+/// Round trips are counted until these bytes are acknowledged: a small response.
 const SMALL_RESPONSE: u64 = 100_000;
 /// The first round trips, which the initial window decides.
 const EARLY_ROUNDS: u16 = 2;
@@ -240,8 +240,8 @@ impl StartObserver {
         }
     }
 
-    /// What is known after `sent` bytes were sent since the start began, and `arrived` at the other end: what was
-    /// acknowledged, or more if the host knows.
+    /// The start after `sent` bytes were sent since it began, and `arrived` bytes have arrived: the acknowledged bytes, or
+    /// more if the host knows.
     pub fn report(&self, sent: u64, arrived: u64) -> StartReport {
         let sent = narrow(sent);
         let in_this_round = (arrived >= SMALL_RESPONSE).then(|| self.rounds.saturating_add(1));

@@ -23,6 +23,7 @@ impl From<&TcpInfo> for TransportFigures {
             delivery_rate: info.delivery_rate,
             ecn: Some(ecn_use(info)),
             ecn_evidence: None,
+            start: None,
         }
     }
 }

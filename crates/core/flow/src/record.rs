@@ -69,8 +69,8 @@ pub struct FlowRecord {
     /// The policy's choice of the controller, if there is a policy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub choice: Option<Box<Choice>>,
-    /// The start of the connection, of its first transfer and of records of whole connections. Omitted in JSON if nothing
-    /// is known.
+    /// The start of the connection: in the records of its first transfer and of the whole connection. Omitted in JSON if
+    /// nothing is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<Box<StartRecord>>,
 }

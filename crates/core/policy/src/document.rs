@@ -41,6 +41,8 @@ struct DecisionDocument<'a> {
     pacing_cap_bps: Option<u64>,
     /// How QUIC uses ECN: `none`, `classic` or `l4s`.
     ecn: &'static str,
+    /// Whether a QUIC connection may begin from what an earlier one observed.
+    resume: bool,
     /// The arm, if the rule has an experiment.
     arm: Option<Assignment<'a>>,
 }
@@ -101,6 +103,7 @@ fn decided<'a>(decision: &Decision<'a>) -> DecisionDocument<'a> {
         initial_rate: settings.initial_rate.map(|it| it.to_string()),
         pacing_cap_bps: settings.pacing_cap.map(uncork_units::Rate::bits_per_sec),
         ecn: settings.quic_ecn().name(),
+        resume: settings.resume,
         arm: decision.experiment,
     }
 }

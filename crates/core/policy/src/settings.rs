@@ -26,6 +26,8 @@ pub struct Settings {
     pub pacing_cap: Option<Rate>,
     /// How the connection uses ECN; `None`: as its controller does ([`EcnMode::of`]).
     pub ecn: Option<EcnMode>,
+    /// Whether a QUIC connection may begin from what an earlier one of its client's network observed (RFC 9959).
+    pub resume: bool,
 }
 
 impl Settings {
@@ -52,7 +54,7 @@ impl Default for Settings {
     fn default() -> Self {
         let quic = CcSpec::new(Algorithm::Cubic);
         let (initial_window, initial_rate, pacing_cap, ecn) = (None, None, None, None);
-        Self { quic, tcp: None, initial_window, initial_rate, pacing_cap, ecn }
+        Self { quic, tcp: None, initial_window, initial_rate, pacing_cap, ecn, resume: false }
     }
 }
 
@@ -71,10 +73,10 @@ impl fmt::Display for Settings {
         if let Some(cap) = self.pacing_cap {
             write!(f, ", pacing cap {cap}")?;
         }
-        match self.ecn {
-            Some(mode) => write!(f, ", ECN {mode}"),
-            None => Ok(()),
+        if let Some(mode) = self.ecn {
+            write!(f, ", ECN {mode}")?;
         }
+        f.write_str(if self.resume { ", resume" } else { "" })
     }
 }
 

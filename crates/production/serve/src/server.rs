@@ -114,6 +114,7 @@ impl Server {
             telemetry,
             qlog: qlog_files,
             access_log: access_log.as_ref().map(|it| it.log().clone()),
+            resume: Arc::default(),
             epoch,
             connections: AtomicU32::new(0),
         });

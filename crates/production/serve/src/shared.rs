@@ -13,7 +13,7 @@ use crate::access_log::AccessLog;
 use crate::admission::Admission;
 use crate::limits::Limits;
 use crate::live::Live;
-use crate::quic::QlogFiles;
+use crate::quic::{QlogFiles, ResumeStore};
 use crate::telemetry::{Telemetry, Timeouts};
 
 /// The deadlines of a shutdown.
@@ -48,6 +48,8 @@ pub(crate) struct Shared {
     pub(crate) telemetry: Option<Arc<Telemetry>>,
     pub(crate) qlog: Option<QlogFiles>,
     pub(crate) access_log: Option<AccessLog>,
+    /// What ended QUIC connections observed.
+    pub(crate) resume: Arc<ResumeStore>,
     pub(crate) epoch: Instant,
     /// Connections accepted so far.
     pub(crate) connections: AtomicU32,

@@ -24,6 +24,8 @@ const ACK_DELAY_EXPONENT: u32 = 3;
 const MIN_WINDOW: u64 = 2;
 /// Upper bound on consecutive packets that the stack counts in flight but does not report.
 const UNREPORTED: u64 = 1024;
+/// A packet that lacks more bytes to a full one has no data of a longer response: the end of the handshake, settings.
+const SMALL_FRAMES: u32 = 100;
 /// Probe timeouts after which the stack no longer expects a lost packet to arrive.
 const LATE: u64 = 2;
 
@@ -151,6 +153,7 @@ impl PathCongestion {
             has_ecn_failed: self.ecn.has_failed,
             ecn_evidence: self.ecn_evidence(),
             start: self.start.so_far(counts),
+            is_first_path: self.is_first,
         }
     }
 
@@ -274,10 +277,9 @@ impl PathCongestion {
         let sent = SentPacket { bytes, in_flight, unacked: in_flight };
         let token = self.controller.on_sent(self.now, sent, AppState::Backlogged);
         let space = observed.sent_space();
-        if !self.start.has_begun()
-            && space == Space::Data
-            && observed.is_discarded(Space::Handshake)
-        {
+        let is_full = bytes + SMALL_FRAMES >= self.mss;
+        let has_handshake = space == Space::Data && observed.is_discarded(Space::Handshake);
+        if !self.start.has_begun() && has_handshake && is_full {
             let resumes = self.hint().is_some();
             self.start.begin(self.now, self.initial_window(), self.counts, resumes);
         }

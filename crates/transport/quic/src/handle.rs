@@ -85,8 +85,10 @@ pub struct Observation {
     pub has_ecn_failed: bool,
     /// What the queues on the path have shown, if packets had ECT(1).
     pub ecn_evidence: Option<FlowEvidence>,
-    /// How the start of the connection went; `None` before the end of the handshake.
+    /// How the start of the connection went; `None` before the first full packet after the handshake.
     pub start: Option<ConnectionStart>,
+    /// Whether the connection is on its first path still.
+    pub is_first_path: bool,
 }
 
 impl Handle {

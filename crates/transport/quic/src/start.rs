@@ -5,7 +5,7 @@ use uncork_units::Time;
 
 use crate::counts::PathCounts;
 
-/// How the start of a connection went so far. Rounds and bytes count from the end of the handshake.
+/// How the start of a connection went so far. Rounds and bytes count from the first full packet after the handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ConnectionStart {
@@ -18,7 +18,7 @@ pub struct ConnectionStart {
 /// The observation of the start on one path.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum PathStart {
-    /// Only the handshake was sent.
+    /// Only the handshake and little else was sent.
     #[default]
     Handshake,
     Observed {
@@ -31,7 +31,7 @@ pub(crate) enum PathStart {
 }
 
 impl PathStart {
-    /// The first packet after the handshake is sent. `is_resumed`: the controller has a hint.
+    /// The first full packet after the handshake is sent. `is_resumed`: the controller has a hint.
     pub(crate) fn begin(
         &mut self,
         now: Time,
@@ -76,7 +76,7 @@ impl PathStart {
         }
     }
 
-    /// `None` before the end of the handshake.
+    /// `None` before it has begun.
     pub(crate) fn so_far(&self, counts: &PathCounts) -> Option<ConnectionStart> {
         match self {
             Self::Handshake => None,

@@ -89,6 +89,11 @@ pub(crate) const SETTINGS: &[Key] = &[
         r#"`"l4s"` with `prague`, `"classic"` with other controllers"#,
         r#"Explicit Congestion Notification of a QUIC connection: `"none"`, `"classic"` (ECT(0), a mark counts as a loss), or `"l4s"` (ECT(1), RFC 9331), which needs `prague`. Over TCP the controller decides: `uncork_prague` sends ECT(1), and `"l4s"` needs it"#,
     ),
+    Key::with_default(
+        "resume",
+        "`false`",
+        "whether a QUIC connection of `uncork serve` may begin from what an earlier one of the same client network observed ([Careful Resume](serve.md#careful-resume), RFC 9959)",
+    ),
 ];
 
 /// Keys of an arm that are not settings.
@@ -99,7 +104,7 @@ pub(crate) const WEIGHT: &[Key] = &[Key::with_default(
 )];
 
 /// Keys of an arm.
-pub(crate) const ARM: &[Key] = &Key::join::<7>(WEIGHT, SETTINGS);
+pub(crate) const ARM: &[Key] = &Key::join::<8>(WEIGHT, SETTINGS);
 
 /// Keys of an experiment.
 pub(crate) const EXPERIMENT: &[Key] = &[

@@ -50,6 +50,7 @@ pub(crate) fn of(section: &Section<'_>, defaults: &Defaults) -> Result<Settings>
     let rate = section.read("initial_rate", initial_rate)?;
     let cap = section.read("pacing_cap", cap)?;
     let ecn = section.read("ecn", Node::parse::<EcnMode>)?;
+    let resume = section.read("resume", Node::flag)?;
     let window = window.or(otherwise.initial_window);
     let rate = rate.or(otherwise.initial_rate);
     if let (None, Some(_), Some(node)) = (window, rate, section.get("initial_rate")) {
@@ -64,6 +65,7 @@ pub(crate) fn of(section: &Section<'_>, defaults: &Defaults) -> Result<Settings>
         initial_rate: rate,
         pacing_cap: cap.or(otherwise.pacing_cap),
         ecn: ecn.or(otherwise.ecn),
+        resume: resume.unwrap_or(otherwise.resume),
     };
     check_l4s(section, &settings)?;
     Ok(settings)

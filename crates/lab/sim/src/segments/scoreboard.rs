@@ -41,7 +41,7 @@ pub(crate) struct Scoreboard {
     unacked: u64,
 }
 
-/// Without random keys, of which each map would hold two.
+/// Without random keys: each map would hold two.
 type ByNumber<T> = HashMap<u64, T, BuildHasherDefault<DefaultHasher>>;
 
 #[derive(Clone, Copy, Debug)]

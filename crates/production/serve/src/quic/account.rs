@@ -39,7 +39,9 @@ impl Inner {
     pub(super) fn figures(&self) -> TransportFigures {
         let busy = self.account.borrow().busy;
         let seen = self.cc.observe();
-        seen.map_or(TransportFigures::default(), |seen| figures(&seen, self.packets.get(), busy))
+        let lent = self.steering.lent();
+        let of = |seen| figures(&seen, self.packets.get(), busy, lent);
+        seen.map_or(TransportFigures::default(), of)
     }
 
     /// The latest round-trip time sample.

@@ -65,7 +65,8 @@ impl uncork_quic_io::App for App {
         let choice = chooser.accept(client, clock::unix());
         let number = (shared.next_connection(), shared.epoch);
         let labels = Labels::new(number, listener, client, choice.origin());
-        let steering = Arc::new(QuicSteering::begin(choice));
+        let steering = QuicSteering::begin(choice, &shared.resume, (client, arrival.now));
+        let steering = Arc::new(steering);
         let asked = Arc::clone(&steering);
         let (cc, config) =
             server.accept(steering.sending(), seed, move |sni| asked.server_name(sni));

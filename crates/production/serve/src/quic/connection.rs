@@ -206,6 +206,9 @@ impl Inner {
             exchange.end(now, outcome, self);
         }
         self.close_account(now);
+        if let Some(seen) = self.cc.observe() {
+            self.steering.end(now, &seen);
+        }
     }
 
     /// Starts a graceful end of the connection.

@@ -7,11 +7,17 @@ use uncork_quic::{ConnectionStart, Observation};
 use uncork_units::TimeDelta;
 
 use super::busy::BusyTimes;
+use super::resume::Lent;
 use crate::timing::Transport;
 use uncork_flow::{EcnEvidence, EcnUse, StartRecord, TransportFigures};
 
-/// All counters of a connection that has sent `packets_sent` packets, for records and metrics.
-pub(super) fn figures(seen: &Observation, packets_sent: u64, busy: BusyTimes) -> TransportFigures {
+/// All counters of a connection that has sent `packets_sent` packets, for records and metrics. `lent`: what it began with.
+pub(super) fn figures(
+    seen: &Observation,
+    packets_sent: u64,
+    busy: BusyTimes,
+    lent: Option<Lent>,
+) -> TransportFigures {
     let nanos = |time: Duration| TimeDelta::from_nanos(time.as_nanos() as u64);
     TransportFigures {
         bytes_acked: seen.acked_bytes,
@@ -31,15 +37,16 @@ pub(super) fn figures(seen: &Observation, packets_sent: u64, busy: BusyTimes) ->
         delivery_rate: seen.delivery_rate,
         ecn: Some(ecn_use(seen)),
         ecn_evidence: seen.ecn_evidence.as_ref().map(EcnEvidence::from),
-        start: seen.start.as_ref().map(start),
+        start: seen.start.as_ref().map(|it| start(it, lent)),
     }
 }
 
-fn start(start: &ConnectionStart) -> StartRecord {
+fn start(start: &ConnectionStart, lent: Option<Lent>) -> StartRecord {
     StartRecord {
         window_bytes: Some(start.initial_window),
         // As all that the stack sends (RFC 9002 §7.7).
         paced: Some(true),
+        resume_age_ns: lent.map(|lent| lent.age.as_nanos() as u64),
         ..StartRecord::of(&start.report)
     }
 }

@@ -13,8 +13,10 @@ mod figures;
 mod listener;
 mod qlog;
 mod responses;
+mod resume;
 mod steering;
 mod tls;
 
 pub(crate) use listener::{Bound, Listener, QuicContext, QuicHealth, bind, identity, server};
 pub(crate) use qlog::{QlogFiles, QlogWriter};
+pub(crate) use resume::ResumeStore;

@@ -1,10 +1,13 @@
 //! Applies the chosen congestion control to one QUIC connection.
 
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use uncork_policy::Settings;
-use uncork_quic::Handle;
+use uncork_quic::{Handle, Observation};
 
+use super::resume::{Lent, ResumeStore};
 use crate::choice::{ActiveSettings, Choice, RequestFacts};
 
 /// Applies the current choice. Requests on the same connection share its controller: a change by
@@ -16,13 +19,50 @@ pub(super) struct QuicSteering(Mutex<QuicSteeringState>);
 struct QuicSteeringState {
     choice: Choice,
     active: Arc<ActiveSettings>,
+    resume: Resume,
+}
+
+/// The observations that the connection may begin with.
+#[derive(Debug)]
+struct Resume {
+    store: Arc<ResumeStore>,
+    client: IpAddr,
+    accepted: Instant,
+    has_asked: bool,
+    lent: Option<Lent>,
+}
+
+impl Resume {
+    /// Borrows an observation when the settings ask for it first.
+    fn lent(&mut self) -> Option<Lent> {
+        if !std::mem::replace(&mut self.has_asked, true) {
+            self.lent = self.store.lend(self.client, self.accepted);
+        }
+        self.lent
+    }
 }
 
 impl QuicSteering {
-    /// Starts with the choice for a connection that was just accepted.
-    pub(super) fn begin(choice: Choice) -> Self {
-        let active = active_settings(&choice);
-        Self(Mutex::new(QuicSteeringState { choice, active }))
+    /// Starts with the choice for a connection of `client` that was just accepted.
+    pub(super) fn begin(
+        choice: Choice,
+        store: &Arc<ResumeStore>,
+        (client, accepted): (IpAddr, Instant),
+    ) -> Self {
+        let (active, store) = (active_settings(&choice), Arc::clone(store));
+        let resume = Resume { store, client, accepted, has_asked: false, lent: None };
+        Self(Mutex::new(QuicSteeringState { choice, active, resume }))
+    }
+
+    /// What the connection began with.
+    pub(super) fn lent(&self) -> Option<Lent> {
+        self.state().resume.lent
+    }
+
+    /// The connection has ended: its observations are for later ones.
+    pub(super) fn end(&self, now: Instant, seen: &Observation) {
+        let Resume { store, client, lent, .. } = &self.state().resume;
+        store.end(*client, now, *lent, seen);
     }
 
     /// The congestion control settings of the connection.
@@ -59,10 +99,12 @@ impl QuicSteering {
 }
 
 impl QuicSteeringState {
-    fn sending(&self) -> uncork_quic::Choice {
+    fn sending(&mut self) -> uncork_quic::Choice {
         let settings = &self.choice.chosen().settings;
-        let &Settings { quic: spec, initial_window, pacing_cap, .. } = settings;
-        uncork_quic::Choice { spec, initial_window, pacing_cap, ecn: settings.quic_ecn() }
+        let &Settings { quic: spec, initial_window, pacing_cap, resume, .. } = settings;
+        let resume = resume.then(|| self.resume.lent()).flatten().map(|lent| lent.hint);
+        let ecn = settings.quic_ecn();
+        uncork_quic::Choice { spec, initial_window, pacing_cap, ecn, resume }
     }
 
     /// Updates the settings in effect. Returns whether they changed.

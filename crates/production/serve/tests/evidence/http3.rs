@@ -390,3 +390,70 @@ fn qlog_that_cannot_be_written_is_an_error() {
     let error = Server::start(&spec).map(drop).expect_err("no HTTP/3");
     assert!(error.is_usage(), "{error}");
 }
+
+#[test]
+fn the_start_of_a_connection_is_in_its_record_and_in_that_of_its_first_response() {
+    let (scratch, mut spec) = site();
+    scratch.write("policy.toml", "[default]\nquic = \"cubic\"\ninitial_window = \"32p\"\n");
+    spec.policy = Some(scratch.path("policy.toml"));
+    let served = Served::new(&spec);
+    let http3_client = Http3Client::new(&scratch, &served);
+    run(async {
+        let connection = http3_client.connect().await;
+        for count in 1..=2 {
+            get(&connection, "/file.bin", &[]).await.expect("a response");
+            recorded(&scratch, count).await;
+        }
+    });
+    served.stop();
+    let responses = records(&scratch.path("records.jsonl"));
+    let connections = connections(&scratch.path("records.jsonl"));
+    for record in [&responses[0], &connections[0]] {
+        let start = record.start.as_deref().expect("a start");
+        let window = start.window_bytes.expect("its window");
+        assert!((32 * 1200..=32 * 1452).contains(&window), "{start:?}");
+        assert!(start.rounds_to_100kb.is_some_and(|rounds| rounds >= 1), "{start:?}");
+        assert!(start.early_sent_bytes > Some(2_000), "{start:?}");
+        assert_eq!((start.resume, start.resume_age_ns), (None, None), "{start:?}");
+    }
+    assert_eq!(responses[1].start, None, "it found a connection that had started");
+}
+
+/// Over loopback round-trip times vary, so whether the window jumps is not known.
+#[test]
+fn a_connection_begins_with_what_an_earlier_one_of_its_network_observed() {
+    for resume in [true, false] {
+        let (scratch, mut spec) = site();
+        scratch.write("root/large", content(30_000_000));
+        let policy = format!("[default]\nquic = \"cubic\"\nresume = {resume}\n");
+        scratch.write("policy.toml", policy);
+        spec.policy = Some(scratch.path("policy.toml"));
+        let served = Served::new(&spec);
+        let http3_client = Http3Client::new(&scratch, &served);
+        run(async {
+            for (count, file) in [(1, "/large"), (2, "/large"), (3, "/large")] {
+                let connection = http3_client.connect().await;
+                get(&connection, file, &[]).await.expect("a response");
+                recorded(&scratch, count).await;
+                drop(connection);
+                let connections = scratch.path("records.jsonl");
+                wait_until_async("its end", Duration::from_mins(1), || {
+                    let text = std::fs::read_to_string(&connections).unwrap_or_default();
+                    text.matches(r#""scope":"connection""#).count() >= count
+                })
+                .await;
+            }
+        });
+        served.stop();
+        let starts = connections(&scratch.path("records.jsonl"));
+        let starts: Vec<_> =
+            starts.iter().map(|it| it.start.as_deref().expect("a start")).collect();
+        let has = |index: usize| {
+            let start = starts[index];
+            assert_eq!(start.resume.is_some(), start.resume_age_ns.is_some(), "{start:?}");
+            start.resume.is_some()
+        };
+        assert!(!has(0), "nothing was observed before");
+        assert_eq!(has(1), resume, "{starts:?}");
+    }
+}

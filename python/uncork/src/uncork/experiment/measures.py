@@ -15,6 +15,9 @@ TITLES = {
     "retransmitted": "retransmitted",
     "rtt_inflation": "RTT over min RTT",
     "queue_delay": "queueing delay",
+    "early_resent": "resent in 2 RTTs",
+    "start_lost": "lost in start",
+    "start_rounds": "RTTs to 100 kB",
     "start_resent": "resent ≤ 100 kB",
     "queued": "queueing in RTT",
     "aborted": "aborted",
@@ -25,7 +28,9 @@ TITLES = {
 }
 """Names short enough for a table; the glossary has the whole."""
 
-SHARES = frozenset({"retransmitted", "start_resent", "queued", "aborted", "stalled"})
+SHARES = frozenset(
+    {"retransmitted", "early_resent", "start_lost", "start_resent", "queued", "aborted", "stalled"}
+)
 """Ratios that are parts of a whole: shown in percent, their change in percentage points with the ratio."""
 
 STATISTICS: dict[str, tuple[str, ...]] = {
@@ -34,6 +39,7 @@ STATISTICS: dict[str, tuple[str, ...]] = {
     "first_byte": ("p50", "p90", "p99"),
     "rtt_inflation": ("p50", "p90"),
     "queue_delay": ("p50", "p99"),
+    "start_rounds": ("p50", "p90"),
     "playback_latency": ("p50", "p90", "p99"),
     "bandwidth": ("p50", "p10", "p01"),
 }
@@ -47,6 +53,7 @@ IN_CELLS = ("throughput", "completion", "retransmitted", "stutters", "bandwidth"
 
 GUARDRAILS = (
     Limit(Measure("retransmitted", "ratio"), points=0.02),
+    Limit(Measure("early_resent", "ratio"), points=0.02),
     Limit(Measure("aborted", "ratio"), points=0.005),
     Limit(Measure("stutters", "ratio"), relative=0.05),
     Limit(Measure("first_byte", "p90"), relative=0.10),

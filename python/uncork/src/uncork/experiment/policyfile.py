@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from uncork.experiment.schedules import Calendar, Span, merged, utc
-from uncork.measure.assignment import SLOTS
+from uncork.measure.assignment import SLOTS, settings_lines
 from uncork.measure.errors import InputError
 
 BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
@@ -108,7 +108,7 @@ def _experiment(plan: PolicyPlan, name: str, share: str, arms: Sequence[Arm]) ->
     lines += [f"salt = {json.dumps(plan.name, ensure_ascii=False)}", ""]
     for arm in arms:
         lines.append(f"[{table}.arm.{bare(arm.name)}]")
-        lines += [f"{key} = {json.dumps(value)}" for key, value in arm.settings.items()]
+        lines += settings_lines(arm.settings)
         lines += [f"weight = {arm.weight}", ""]
     return lines
 

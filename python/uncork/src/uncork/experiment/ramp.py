@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from uncork.experiment.policyfile import KEY, Arm, bare
+from uncork.measure.assignment import settings_lines
 from uncork.measure.errors import InputError
 from uncork.measure.metrics import SIZE_CLASSES, SIZE_LIMITS
 from uncork.measure.regions import _COUNTRIES as COUNTRIES
@@ -99,7 +100,7 @@ def _arms(name: str, ramp: Ramp) -> list[str]:
 
 
 def _settings(arm: Arm) -> list[str]:
-    return [f"{key} = {json.dumps(value)}" for key, value in arm.settings.items()]
+    return settings_lines(arm.settings)
 
 
 def _use(arm: Arm) -> str:

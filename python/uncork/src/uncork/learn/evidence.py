@@ -86,6 +86,9 @@ def _parts(records: ir.Table, settings: Settings, on_trial: Sequence[str]) -> di
     table, plan = _keyed(records, settings), scope(settings)
     names = [name for name in metrics(settings) if name in METRICS]
     known = [name for name in names if not missing(METRICS[name], columns)]
+    if "early_resent" in known and "start_resent" in known:
+        # The proxy of records without it.
+        known.remove("start_resent")
     if not any(measure.metric in known for measure in PRIMARY.values()):
         raise InputError(
             "records", "they have neither throughput nor completion time", "see docs/reference/results.md"

@@ -24,7 +24,8 @@ from uncork.learn.guardrails import Guardrails, Watched, WatchedByName
 from uncork.learn.settings import Settings
 
 WINDOW = "initial_window"
-MEASURES = ("start_resent:ratio", "queued:ratio")
+RESUME = "resume"
+MEASURES = ("early_resent:ratio", "start_resent:ratio", "queued:ratio")
 SIZE = re.compile(r"([0-9]+)(p|B|kB)")
 
 Chain = tuple[tuple[str, ...], int]

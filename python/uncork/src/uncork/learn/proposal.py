@@ -17,7 +17,7 @@ from uncork.experiment.policyfile import BARE, KEY, UNITS
 from uncork.learn import daily, evidence, prior, resultfile, twin, version
 from uncork.learn.defaults import GUARDRAILS, OF_WINDOWS
 from uncork.learn.entries import REGION, level_of
-from uncork.learn.monotone import WINDOW
+from uncork.learn.monotone import RESUME, WINDOW
 from uncork.learn.regions import Regions, load_regions
 from uncork.learn.saved_options import save
 from uncork.learn.settings import Settings
@@ -214,10 +214,10 @@ def _arms(options: argparse.Namespace) -> dict[str, dict[str, str]]:
 
 
 def _guardrails(options: argparse.Namespace, arms: Mapping[str, Mapping[str, str]]) -> tuple[str, ...]:
-    """Those given. By default windows have more, as they overflow the buffer at the start."""
+    """Those given. By default starts have more, as they overflow the buffer."""
     given = tuple(options.guardrail)
-    has_windows = bool(options.arm) and any(WINDOW in of for of in arms.values())
-    return (*given, *OF_WINDOWS) if has_windows and given == GUARDRAILS else given
+    has_starts = bool(options.arm) and any(key in of for of in arms.values() for key in (WINDOW, RESUME))
+    return (*given, *OF_WINDOWS) if has_starts and given == GUARDRAILS else given
 
 
 def _check_several(options: argparse.Namespace, confirm: float) -> None:

@@ -18,6 +18,7 @@ from uncork.learn.decisions import ABSENT, Bools, Decisions, Ints, Texts, places
 from uncork.learn.defaults import LARGE
 from uncork.learn.entries import EVERYBODY, LEVELS, REGION, level_of
 from uncork.learn.settings import HOLDBACK, LIMIT_TEXT, TABLE_RULE, Settings
+from uncork.measure.assignment import settings_lines
 
 
 def table(version: int, decisions: Decisions, settings: Settings) -> str:
@@ -140,7 +141,7 @@ def policy(version: int, sections: Sequence[tuple[str, str, str]], settings: Set
 
 
 def _settings(arm: Arm) -> list[str]:
-    return [f"{key} = {json.dumps(value)}" for key, value in arm.settings.items()]
+    return settings_lines(arm.settings)
 
 
 def _literal(name: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from itertools import pairwise
@@ -30,8 +30,16 @@ MAX_WEIGHT: int = _SHARED["max_weight"]
 SETTINGS: list[str] = _SHARED["settings"]
 """Settings of connections in policies."""
 
+FLAGS: list[str] = _SHARED["flags"]
+"""Settings that are `true` or `false`, without quotes."""
+
 QUIC_CONTROLLERS: list[str] = _SHARED["quic"]
 """Controllers of `uncork serve`."""
+
+
+def settings_lines(settings: Mapping[str, str]) -> list[str]:
+    """The settings as lines of a policy."""
+    return [f"{key} = {value if key in FLAGS else json.dumps(value)}" for key, value in settings.items()]
 
 
 @dataclass(frozen=True)

@@ -152,6 +152,7 @@ HOUR: Final = 3600.0
 _SECONDS: Final = (1e-6, HOUR)
 _DELAYS: Final = (1e-5, HOUR)
 _RATES: Final = (1e3, 1e12)
+_ROUNDS: Final = (1.0, 1e4)
 
 BUILT_IN: Final[dict[str, Metric]] = {
     metric.name: metric
@@ -220,6 +221,39 @@ BUILT_IN: Final[dict[str, Metric]] = {
             value=_queue_delay,
             bounds=_DELAYS,
             about="The median round-trip time of a transfer minus the least of its connection.",
+        ),
+        Metric(
+            "early_resent",
+            "Share of bytes of the first two round trips sent again",
+            "ratio",
+            "",
+            "lower",
+            needs=("start_early_resent_bytes", "start_early_sent_bytes"),
+            value=lambda t: t["start_early_resent_bytes"],
+            per=lambda t: t["start_early_sent_bytes"],
+            about="What the initial window overflows. Each connection counts once.",
+        ),
+        Metric(
+            "start_lost",
+            "Share of bytes of the start lost",
+            "ratio",
+            "",
+            "lower",
+            needs=("start_lost_bytes", "start_sent_bytes"),
+            value=lambda t: t["start_lost_bytes"],
+            per=lambda t: t["start_sent_bytes"],
+            about="Of all that was sent before slow start or Startup ended.",
+        ),
+        Metric(
+            "start_rounds",
+            "Round trips to 100 kB",
+            "distribution",
+            "",
+            "lower",
+            needs=("start_rounds_to_100kb",),
+            value=lambda t: t["start_rounds_to_100kb"].cast("float64"),
+            bounds=_ROUNDS,
+            about="Of connections that delivered as much.",
         ),
         Metric(
             "start_resent",

@@ -26,7 +26,7 @@ from uncork.experiment.estimate import pooled
 from uncork.experiment.result import Measure
 from uncork.experiment.units import candidates
 from uncork.measure import console
-from uncork.measure.assignment import QUIC_CONTROLLERS, SETTINGS
+from uncork.measure.assignment import FLAGS, QUIC_CONTROLLERS, SETTINGS
 from uncork.measure.cubes import Reduced
 from uncork.measure.errors import InputError
 from uncork.measure.errors import available as any_of
@@ -286,6 +286,11 @@ def connection_settings(text: str, option: str) -> dict[str, str]:
     if quic.partition(":")[0] not in QUIC_CONTROLLERS:
         remedy = any_of(quic.partition(":")[0], QUIC_CONTROLLERS)
         raise InputError(f"{option} {text}", f"unknown controller {quic!r} of QUIC", remedy)
+    for key in FLAGS:
+        if settings.get(key, "true") not in ("true", "false"):
+            raise InputError(
+                f"{option} {text}", f"{key} is not {settings[key]!r}", f"write {key}=true or {key}=false"
+            )
     if tcp and not re.fullmatch(r"[A-Za-z0-9_-]{1,15}", tcp):
         raise InputError(f"{option} {text}", f"{tcp!r} is not a name of a controller", "write tcp=bbr")
     return settings
