@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes the files of a release in target/release-artifacts, from what is committed. docs/howto/release.md has the steps around it.
 #   deploy/release.sh                       static programs for x86-64 and arm64 in archives, .deb and .rpm, wheels, documents
-#   deploy/release.sh TARGET…               only these targets, such as x86_64-unknown-linux-musl
+#   deploy/release.sh TARGET…               only these targets, such as x86_64-unknown-linux-musl, and wheels for their processors
 #   deploy/release.sh --verify [TARGET…]    afterwards clones and builds all again in another directory, and compares the files
 # PROFILE=release builds in a third of the time, to try this script. WHEELS= leaves out wheels and source distribution.
 # It installs its tools into target/release-tools. Equal sources, tools and compiler shall give equal files in any directory: --verify shows it.
@@ -108,7 +108,9 @@ done
 git archive --format=tar --prefix="uncork-$version/" HEAD | gzip --best --no-name >"$artifacts/uncork-$version-source.tar.gz"
 if [[ -n $wheels ]]; then
     rm -rf target/wheels
-    deploy/wheels.sh
+    # For both C libraries of each processor.
+    machines=("${targets[@]%%-*}")
+    deploy/wheels.sh "${machines[@]/%/-unknown-linux-gnu}" "${machines[@]/%/-unknown-linux-musl}"
     cp target/wheels/* "$artifacts"
 fi
 
@@ -121,7 +123,7 @@ check_tree
 (cd "$artifacts" && sha256sum -- * >SHA256SUMS.new && mv SHA256SUMS.new SHA256SUMS)
 python3 deploy/release/formula.py "$version" "$repository/releases/download/v$version" "$artifacts/SHA256SUMS" >"$artifacts/uncork.rb"
 RELEASE_TOOLS=$tools python3 deploy/release/provenance.py "$artifacts/SHA256SUMS" targets="${targets[*]}" profile="$PROFILE" \
-    features="$features" wheels="${wheels:+all}" >"$artifacts/uncork-$version.provenance.json"
+    features="$features" wheels="$wheels" >"$artifacts/uncork-$version.provenance.json"
 
 [[ -n $verify ]] || exit 0
 # A stranger's build: another directory, nothing built before but the tools.
