@@ -25,12 +25,7 @@ const CRATES: [&str; 13] = [
 ];
 
 /// The versions of all dependencies, and files compiled in.
-const OTHERS: [&str; 4] = [
-    "Cargo.lock",
-    "crates/core/path/traces",
-    "crates/lab/lab/presets.toml",
-    "crates/lab/quic-sim/identity",
-];
+const OTHERS: [&str; 3] = ["Cargo.lock", "crates/core/path/traces", "crates/lab/quic-sim/identity"];
 
 fn main() -> io::Result<()> {
     let crates = CRATES.map(|name| (name.to_owned(), PathBuf::from(format!("../../{name}/src"))));

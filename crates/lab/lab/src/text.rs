@@ -51,9 +51,15 @@ impl Preset {
         let mbit =
             |path: &PathSpec| (path.link.nominal_rate().bits_per_sec() as f64 / 1e6).to_string();
         let loss = |path: &PathSpec| format!("{:.1} %", path.loss.mean() * 100.0);
-        let row = |preset: Self| {
+        let row = |preset: &Self| {
             let path = preset.path()?;
-            Some(vec![preset.name, mbit(&path), rtt(&path), loss(&path), preset.title])
+            Some(vec![
+                preset.name.into(),
+                mbit(&path),
+                rtt(&path),
+                loss(&path),
+                preset.title.into(),
+            ])
         };
         let columns = vec![
             Column::left("name"),
@@ -62,7 +68,7 @@ impl Preset {
             Column::right("loss"),
             Column::left("title"),
         ];
-        let rows = Self::all().into_iter().filter_map(row).collect();
+        let rows = Self::all().iter().filter_map(row).collect();
         Table { columns, rows }.render(Style::Plain)
     }
 

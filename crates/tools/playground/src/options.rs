@@ -1,7 +1,7 @@
 //! The page's options, as `uncork compare` has them, and the limits of a page.
 
 use serde::Serialize;
-use uncork_lab::{CompareSpec, OptionError, Scenario, Workload};
+use uncork_lab::{CompareError, CompareSpec, OptionError, Scenario, Workload};
 use uncork_path::PathSpec;
 
 /// Maximum number of packets of all runs: some seconds on one core.
@@ -21,6 +21,11 @@ pub struct Refusal {
 impl Refusal {
     fn new(option: &str, message: impl Into<String>) -> Self {
         Self { option: option.to_owned(), message: message.into() }
+    }
+
+    /// A comparison that its own check refuses.
+    pub(crate) fn of_check(spec: &CompareSpec, error: &CompareError) -> Self {
+        Self::new(spec.option_of(error), error.to_string())
     }
 
     /// A comparison that its own check has accepted, and that cannot be run nevertheless.
@@ -55,7 +60,7 @@ impl Options {
         let spec = CompareSpec::of_options(pairs.map(|(name, value)| (name.trim(), value)))?;
         let path = one_path(&spec)?;
         check_size(&spec)?;
-        let scenario = spec.scenario(None).map_err(|error| Refusal::of_scenario(&error))?;
+        let scenario = spec.scenario(None).map_err(|error| Refusal::of_check(&spec, &error))?;
         Ok(Self { spec, scenario, path })
     }
 }

@@ -79,7 +79,7 @@ impl FlowLane {
 pub fn race(text: &str) -> Result<String, Refusal> {
     let Options { spec, path, .. } = Options::parse(text)?;
     let every = sample_every(&spec, &path);
-    let sampled = spec.scenario(Some(every)).map_err(|error| Refusal::of_scenario(&error))?;
+    let sampled = spec.scenario(Some(every)).map_err(|error| Refusal::of_check(&spec, &error))?;
     let runs = play(&sampled, &first_seed(&sampled))?;
     let flows = || runs.iter().flat_map(|run| &run.outcome.flows);
     let end = |flow: &FlowRecord| flow.start_ns + flow.completion_ns.unwrap_or(flow.busy_ns);

@@ -26,8 +26,8 @@ struct Setup {
 
 #[derive(Serialize)]
 struct PresetSetup {
-    name: String,
-    title: String,
+    name: &'static str,
+    title: &'static str,
 }
 
 /// The command, the scenario and the numbers of the path as JSON.
@@ -38,7 +38,7 @@ struct PresetSetup {
 pub fn setup(text: &str) -> Result<String, Refusal> {
     let Options { spec, scenario, path } = Options::parse(text)?;
     let rate = path.link.nominal_rate();
-    let preset = |Preset { name, title, .. }| PresetSetup { name, title };
+    let preset = |preset: &Preset| PresetSetup { name: preset.name, title: preset.title };
     let setup = Setup {
         title: scenario.title.clone(),
         command: spec.command(),
@@ -52,7 +52,7 @@ pub fn setup(text: &str) -> Result<String, Refusal> {
         is_timed: matches!(spec.workload, Workload::Duration(_)),
         packets: spec.packet_count(),
         controllers: controllers(),
-        presets: Preset::all().into_iter().map(preset).collect(),
+        presets: Preset::all().iter().map(preset).collect(),
     };
     Ok(serde_json::to_string(&setup).unwrap_or_default())
 }

@@ -77,6 +77,18 @@ impl LteSpec {
     pub const LENGTHS: (TimeDelta, TimeDelta) =
         (TimeDelta::from_secs(1), TimeDelta::from_secs(86_400));
 
+    /// A link of this mean rate: it varies by half, over some seconds, without outages.
+    pub const fn usual(mean: Rate) -> Self {
+        Self {
+            mean,
+            variation: Ratio::new(1, 2),
+            correlation: TimeDelta::from_secs(2),
+            outage_every: TimeDelta::ZERO,
+            outage: TimeDelta::from_millis(500),
+            length: TimeDelta::from_secs(600),
+        }
+    }
+
     /// Checks that the link can be generated.
     pub fn check(&self) -> Result<(), LteError> {
         let within = |span, (least, most)| (least..=most).contains(&span);

@@ -1,19 +1,19 @@
-//! A comparison: the same workload over one or several paths with several controllers. It is
-//! implemented as a generated scenario.
+//! A comparison: the same workload over one or several paths with several controllers. It is a scenario, and writes the text
+//! of it.
 
+mod built;
 mod options;
 
 use std::fmt::Display;
 
 use uncork_path::{
-    Buffer, HostJitter, JitterDistribution, JitterSpec, LossPosition, LossSpec, PathSpec,
-    PathSpecError, QueueSpec, RateSpec,
+    Buffer, HostJitter, LossPosition, LossSpec, PathSpec, PathSpecError, QueueSpec, RateSpec,
 };
 use uncork_sim::{HEADER_BYTES, MSS_BYTES, PACKET_BYTES};
 use uncork_units::{ByteCount, Rate, TimeDelta};
 
-use crate::builtin::NoFiles;
-use crate::scenario::{Scenario, ScenarioError, latest_opening, usual_spread};
+use crate::preset::uniform;
+use crate::scenario::{MAX_CELLS, Scenario, latest_opening, usual_spread};
 use crate::{Column, FinishedRun, Preset};
 
 pub use options::{Losses, OptionError};
@@ -110,6 +110,20 @@ pub enum CompareError {
     /// Two columns are equal.
     #[error("{0} is listed twice; name it once")]
     Twice(Column),
+    /// Two values of this option are equal.
+    #[error("{value} is listed twice; name it once")]
+    ValueTwice {
+        /// The option.
+        option: &'static str,
+        /// The value.
+        value: String,
+    },
+    /// More than [`CompareSpec::MAX_CELLS`] combinations.
+    #[error(
+        "{0} combinations of values and controllers; the limit is {max}: use fewer values",
+        max = CompareSpec::MAX_CELLS
+    )]
+    TooManyCells(u64),
     /// No flows, or too many, in this column.
     #[error("expected 1 to {most} for {0}", most = CompareSpec::MAX_FLOWS / .0.members().len().max(1) as u64)]
     Flows(Column),
@@ -152,11 +166,14 @@ impl CompareSpec {
         (TimeDelta::from_millis(1), TimeDelta::from_secs(86_400));
     /// Maximum flows over all columns and seeds, because each leaves a record.
     pub const MAX_RECORDS: u64 = 1_000_000;
+    /// Maximum combinations of the path's values and columns.
+    pub const MAX_CELLS: u64 = MAX_CELLS;
     /// Maximum packets over all columns and seeds: about an hour on one core.
     pub const MAX_PACKETS: u64 = 10_000_000_000;
 
     /// Checks that the comparison can be run in reasonable time.
     pub fn check(&self) -> Result<(), CompareError> {
+        self.check_values()?;
         for path in self.paths() {
             path.check(PACKET_BYTES, HEADER_BYTES).map_err(CompareError::Path)?;
         }
@@ -185,9 +202,10 @@ impl CompareSpec {
     ///
     /// # Errors
     ///
-    /// The errors of [`CompareSpec::check`], expressed as scenario errors.
-    pub fn scenario(&self, sample: Option<TimeDelta>) -> Result<Scenario, ScenarioError> {
-        Scenario::of_written("compare", &self.text(sample), &NoFiles)
+    /// Those of [`CompareSpec::check`].
+    pub fn scenario(&self, sample: Option<TimeDelta>) -> Result<Scenario, CompareError> {
+        self.check()?;
+        Ok(self.build(self.text(sample), sample))
     }
 
     /// Sampling interval for the runs with the first seed. Depends on their duration, which is only
@@ -268,7 +286,7 @@ impl CompareSpec {
         };
         let said = |is_given: bool, words: String| is_given.then_some(words);
         let parts = [
-            self.preset.as_ref().map(|preset| preset.name.clone()),
+            self.preset.as_ref().map(|preset| preset.name.to_owned()),
             said(!self.rates.is_empty(), either(&self.rates)),
             said(!self.rtts.is_empty(), format!("{} RTT", either(&self.rtts))),
             said(!self.losses.is_empty(), loss),
@@ -282,12 +300,11 @@ impl CompareSpec {
 
     /// The axis of the columns. Flows of a mix alternate among its members.
     fn controllers(&self) -> String {
-        let counts: Vec<u64> = self.columns.iter().map(|column| self.flows_of(column)).collect();
-        let is_even = counts.windows(2).all(|pair| pair[0] == pair[1]);
-        let value = |(column, count): (&Column, u64)| {
+        let is_even = self.is_even();
+        let value = |column: &Column| {
             let members: Vec<String> =
                 column.members().iter().map(|cc| format!("\"{cc}\"")).collect();
-            let members = members.join(", ");
+            let (members, count) = (members.join(", "), self.flows_of(column));
             match (column.members().len(), is_even) {
                 (1, true) => members,
                 (_, true) => format!("{{ name = \"{column}\", values = [[{members}]] }}"),
@@ -295,8 +312,13 @@ impl CompareSpec {
             }
         };
         let key = if is_even { "flow.main.cc" } else { "flow.main.cc,flow.main.count" };
-        let values: Vec<String> = self.columns.iter().zip(counts).map(value).collect();
+        let values: Vec<String> = self.columns.iter().map(value).collect();
         format!("\"{key}\" = [{}]\n", values.join(", "))
+    }
+
+    /// Whether all columns have equally many flows.
+    fn is_even(&self) -> bool {
+        self.columns.windows(2).all(|pair| self.flows_of(&pair[0]) == self.flows_of(&pair[1]))
     }
 
     /// Number of flows in each run of `column`.
@@ -371,6 +393,19 @@ impl CompareSpec {
         self.paths().iter().map(each).max().unwrap_or(TimeDelta::ZERO)
     }
 
+    fn check_values(&self) -> Result<(), CompareError> {
+        let lists = [self.rates.len(), self.rtts.len(), self.losses.len(), self.buffers.len()];
+        let counts = lists.into_iter().map(|count| count.max(1) as u64);
+        let cells = counts.fold(self.columns.len() as u64, u64::saturating_mul);
+        if cells > Self::MAX_CELLS {
+            return Err(CompareError::TooManyCells(cells));
+        }
+        twice("rate", &self.rates)?;
+        twice("rtt", &self.rtts)?;
+        twice("loss", &self.losses)?;
+        twice("buffer", &self.buffers)
+    }
+
     fn check_workload(&self) -> Result<(), CompareError> {
         let (shortest, longest) = Self::DURATIONS;
         match self.workload {
@@ -437,9 +472,14 @@ fn vary<T: Copy>(paths: &mut Vec<PathSpec>, values: &[T], set: impl Fn(&mut Path
     *paths = paths.iter().flat_map(|path| values.iter().map(|value| with(path, *value))).collect();
 }
 
-/// Jitter that does not reorder, as of a scenario that only names its maximum.
-fn uniform(max: TimeDelta) -> JitterSpec {
-    JitterSpec { distribution: JitterDistribution::Uniform, max, reorder: false }
+/// Checks that no two values are written alike.
+fn twice<T: Display>(option: &'static str, values: &[T]) -> Result<(), CompareError> {
+    let texts: Vec<String> = values.iter().map(T::to_string).collect();
+    let again = texts.iter().enumerate().find(|(nth, text)| texts[..*nth].contains(text));
+    match again {
+        Some((_, value)) => Err(CompareError::ValueTwice { option, value: value.clone() }),
+        None => Ok(()),
+    }
 }
 
 /// A `key = value` line; empty without a value.
@@ -493,6 +533,7 @@ pub(crate) fn wire_bytes(payload: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::NoFiles;
     use uncork_testkit::assert_message;
 
     fn example(columns: &[&str]) -> CompareSpec {
@@ -570,16 +611,57 @@ mod tests {
         assert_eq!(flows, [1, 3]);
     }
 
-    /// A single flow starts at once, so its runs do not depend on the rule for start times.
     #[test]
-    fn text_is_a_complete_scenario() {
-        let spec = example(&["cubic", "bbr3"]);
-        let scenario = spec.scenario(Some(TimeDelta::from_millis(10))).unwrap();
-        let again = Scenario::parse("mine", &scenario.text, &[], &NoFiles).unwrap();
-        let run = |scenario: &Scenario| format!("{:?}", scenario.instance(1, 2).run);
-        assert_eq!(run(&scenario), run(&again));
-        assert_eq!(scenario.sample_every, Some(TimeDelta::from_millis(10)));
+    fn text_has_a_title_in_words() {
+        let scenario = example(&["cubic", "bbr3"]).scenario(None).unwrap();
         assert_message!("title", scenario.title);
+    }
+
+    /// Options that each change another part of the scenario.
+    const PARTS: [&[(&str, &str)]; 17] = [
+        &[],
+        &[("rate", "20mbit,1gbit"), ("rtt", "1.5ms,50ms"), ("loss", "0%,gilbert:mean=1%,burst=5")],
+        &[("rtt", "10ms,20ms"), ("buffer", "83p,2.5bdp,100kB"), ("loss", "every:100")],
+        &[("loss", "0.3%"), ("loss-position", "before"), ("queue", "codel:target=10ms")],
+        &[("jitter", "3ms"), ("host-jitter", "none"), ("queue", "fq_codel")],
+        &[("cc", "cubic")],
+        &[("cc", "cubic,bbr3+cubic+reno,bbr2"), ("flows", "2")],
+        &[("cc", "bbr3:loss_floor+cubic,reno+prague"), ("flows", "3"), ("duration", "2.5s")],
+        &[("cc", "cubic,bbr3+cubic"), ("duration", "60s"), ("start", "iperf3")],
+        &[("cc", "cubic,bbr3"), ("duration", "4s"), ("start", "together"), ("flows", "5")],
+        &[("size", "1B"), ("start", "random"), ("seeds", "1"), ("seed", "0")],
+        &[("size", "10GB"), ("rate", "10gbit"), ("seed", "123456789")],
+        &[("preset", "lte"), ("jitter", "5ms")],
+        &[("preset", "lte"), ("rate", "5mbit,30mbit"), ("buffer", "1bdp")],
+        &[("preset", "wifi"), ("queue", "pie"), ("loss", "1%"), ("cc", "cubic+bbr3,bbr1")],
+        &[("preset", "cable"), ("rtt", "10ms,20ms"), ("loss-position", "before")],
+        &[("preset", "satellite-leo"), ("loss", "0%,1%")],
+    ];
+
+    #[test]
+    fn built_scenario_is_the_one_that_its_text_means() {
+        let of_presets = Preset::all().iter().map(|preset| vec![("preset", preset.name)]);
+        for options in PARTS.iter().map(|options| options.to_vec()).chain(of_presets) {
+            let spec = CompareSpec::of_options(options.clone()).unwrap();
+            for sample in [None, Some(TimeDelta::from_millis(10))] {
+                let built = spec.scenario(sample).unwrap();
+                let read = Scenario::parse("compare", &built.text, &[], &NoFiles).unwrap();
+                assert_eq!(format!("{built:#?}"), format!("{read:#?}"), "{options:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn values_that_are_listed_twice_and_too_many_combinations_are_rejected() {
+        let twice = error(|spec| {
+            spec.rates = vec![Rate::from_mbit(20), Rate::from_bits_per_sec(20_000_000)]
+        });
+        assert_eq!(twice.to_string(), "20mbit is listed twice; name it once");
+        let many = error(|spec| {
+            spec.rates = (1..=101).map(Rate::from_mbit).collect();
+            spec.rtts = (1..=100).map(TimeDelta::from_millis).collect();
+        });
+        assert_eq!(many, CompareError::TooManyCells(20_200));
     }
 
     fn error(change: impl FnOnce(&mut CompareSpec)) -> CompareError {

@@ -117,6 +117,18 @@ impl CompareSpec {
         )
     }
 
+    /// The option with the most values.
+    fn longest(&self) -> &'static str {
+        let counts = [
+            ("cc", self.columns.len()),
+            ("rate", self.rates.len()),
+            ("rtt", self.rtts.len()),
+            ("loss", self.losses.len()),
+            ("buffer", self.buffers.len()),
+        ];
+        counts.iter().max_by_key(|(_, count)| *count).map_or("cc", |(option, _)| option)
+    }
+
     /// The option that caused `error`.
     pub fn option_of(&self, error: &CompareError) -> &'static str {
         use uncork_path::PathSpecError as Path;
@@ -130,6 +142,8 @@ impl CompareSpec {
             CompareError::Duration(_) => "duration",
             CompareError::Start => "start",
             CompareError::NoColumns | CompareError::Twice(_) => "cc",
+            CompareError::ValueTwice { option, .. } => option,
+            CompareError::TooManyCells(_) => self.longest(),
             CompareError::Flows(_) => "flows",
             CompareError::Seeds(_) | CompareError::TooManyFlows(_) => "seeds",
             CompareError::FirstSeed(_) => "seed",
@@ -264,7 +278,7 @@ impl<'a> Options<'a> {
     fn preset(&self) -> Result<Option<Preset>, OptionError> {
         let Some(name) = self.given("preset") else { return Ok(None) };
         let found = Preset::find(name.trim());
-        let names = || Preset::all().into_iter().map(|preset| preset.name).collect::<Vec<_>>();
+        let names = || Preset::all().iter().map(|preset| preset.name).collect::<Vec<_>>();
         match found {
             None => Err(self.wrong("preset", format!("expected one of {}", names().join(", ")))),
             found => Ok(found),

@@ -53,7 +53,7 @@ impl Scenario {
 impl CellPlan {
     /// Sets the default spread of start times, in runs until `end`: none unless flows share links.
     /// Not needed for arrivals.
-    pub(super) fn with_spreads(mut self, end: Time) -> Self {
+    pub(crate) fn with_spreads(mut self, end: Time) -> Self {
         let usual: Vec<TimeDelta> =
             self.flows.iter().map(|flow| self.default_spread(flow, end)).collect();
         for (flow, usual) in self.flows.iter_mut().zip(usual) {

@@ -17,7 +17,7 @@ pub(super) const MAX_FLOWS: u64 = 10_000;
 /// Maximum points of time series over all cells: more than a gigabyte of memory.
 const MAX_POINTS: u64 = 20_000_000;
 /// Maximum combinations of a matrix.
-pub(super) const MAX_CELLS: u64 = 10_000;
+pub(crate) const MAX_CELLS: u64 = 10_000;
 
 /// Packets one processor simulates in an hour, at three million per second with many flows.
 const PACKETS_AN_HOUR: u64 = 3_000_000 * 3600;

@@ -17,19 +17,20 @@ mod question;
 mod read;
 mod set;
 
-pub(crate) use axis::Places;
+pub(crate) use axis::{Places, names as axis_names};
 pub(crate) use instance::usual_spread;
+pub(crate) use limits::MAX_CELLS;
 pub use limits::SizeEstimate;
 pub use measured::Carries;
 pub use model::{Axis, Cell, Class, Instance, Scenario};
+pub(crate) use model::{AxisPart, distinct};
 pub(crate) use names::MetricUnit;
 pub(crate) use opened::latest_opening;
-pub(crate) use plan::{CellPlan, FlowPlan};
+pub(crate) use plan::{CellPlan, ClientActivity, Connect, FlowPlan, PathPlan, SingleActivity};
 pub use question::{
     Expectation, Figure, FigureKind, Metric, Published, PublishedRange, Quantity, Selection,
     Statistic, Threshold,
 };
-pub(crate) use read::distinct;
 pub use uncork_config::{ConfigError as ScenarioError, Place, Source};
 
 /// Files used by a scenario, such as traces.
@@ -40,11 +41,6 @@ pub trait Files {
     ///
     /// Why it cannot be read, as text.
     fn read(&self, name: &str) -> Result<String, String>;
-}
-
-/// The path of the preset `name`.
-pub(crate) fn preset_path(name: &str, files: &dyn Files) -> Option<uncork_path::PathSpec> {
-    read::preset_path(name, files)
 }
 
 impl Scenario {
@@ -61,16 +57,6 @@ impl Scenario {
         files: &dyn Files,
     ) -> Result<Self, ScenarioError> {
         read::scenario(name, text, set, files).map_err(|error| error.within(text, set))
-    }
-
-    /// Parses a text that a program wrote, so that no value is replaced. A program that calls this
-    /// alone, as the playground does, links nothing that writes TOML.
-    pub(crate) fn of_written(
-        name: &str,
-        text: &str,
-        files: &dyn Files,
-    ) -> Result<Self, ScenarioError> {
-        read::as_written(name, text, files).map_err(|error| error.within(text, &[]))
     }
 
     /// Probable mistakes that are not errors.

@@ -1,12 +1,13 @@
 //! A validated scenario.
 
+use uncork_cc::CcSpec;
 use uncork_flow::FlowRecord;
 use uncork_path::{HostJitter, LinkRate, PathSpec, own_link_rate};
 use uncork_sim::{Offload, RunSpec};
 use uncork_units::{Rate, Time, TimeDelta};
 
 use super::measured::Carries;
-use super::plan::{CellPlan, ClientActivity, FlowPlan, SingleActivity};
+use super::plan::{CellPlan, ClientActivity, FlowPlan, PathPlan, SingleActivity};
 use super::question::{Figure, Published, Threshold};
 
 /// A scenario: every combination of its axes' values is a cell, and every cell runs with every
@@ -109,6 +110,19 @@ pub struct Class {
 }
 
 impl Class {
+    pub(crate) fn of(flow: &FlowPlan, path: &PathPlan, background: bool) -> Self {
+        let arrive = matches!(flow.work, ClientActivity::Arrivals(_));
+        Self {
+            name: flow.name.clone(),
+            ccs: distinct(&flow.ccs),
+            carries: Carries::of(&flow.work),
+            flows: if arrive { u64::MAX } else { flow.count },
+            background,
+            own_links: path.own_per_flow,
+            lasts: flow.work.lasts(),
+        }
+    }
+
     /// Whether its flows send without an end of their own over a link that they share.
     pub(crate) fn is_shared_stream(&self) -> bool {
         self.carries == Carries::Streams && !self.own_links
@@ -142,6 +156,17 @@ impl Cell {
         let rate = own_link_rate(&path.spec, (self.plan.links.len(), before), seed);
         Some((&path.spec, rate))
     }
+}
+
+/// The names of distinct controllers, in the order of the file.
+pub(crate) fn distinct(ccs: &[CcSpec]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for name in ccs.iter().map(ToString::to_string) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
 }
 
 /// One run of a cell.

@@ -3,7 +3,7 @@
 use uncork_apps::{CbrSpec, ClientSpec, ObjectSizes};
 use uncork_cc::{CcSpec, InitialWindow, ResumeHint};
 use uncork_path::{Buffer, Ecn, LinkSpec, LossSpec, PathSpec, RateSpec, Step};
-use uncork_sim::{AccEcn, AckPolicy, CommandSpec, Migration};
+use uncork_sim::{AccEcn, AckPolicy, CommandSpec, FlowSpec, Migration};
 use uncork_units::{Rate, TimeDelta};
 
 use super::draw::{Between, Draw};
@@ -126,6 +126,31 @@ impl ClientActivity {
 }
 
 impl FlowPlan {
+    /// Flows of simulated hosts on the first path, as of a file that says no more of them.
+    pub(crate) fn new(name: &str, ccs: Vec<CcSpec>, count: u64, work: ClientActivity) -> Self {
+        Self {
+            name: name.to_owned(),
+            path: 0,
+            ccs,
+            count,
+            paired: false,
+            start: TimeDelta::ZERO,
+            connect: None,
+            spread: None,
+            rtt: None,
+            ecn: Ecn::NotEct,
+            accecn: None,
+            initial_window: None,
+            resume: None,
+            receive_window: FlowSpec::WIDE_OPEN,
+            receive_window_steps: Vec::new(),
+            migrations: Vec::new(),
+            acks: AckPolicy::USUAL,
+            host: None,
+            work,
+        }
+    }
+
     /// The index by which client `index` draws. With `paired`, one client per controller has the
     /// same.
     pub(crate) fn draw_index(&self, index: u64) -> u64 {

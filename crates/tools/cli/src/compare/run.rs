@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use clap::ArgMatches;
 use uncork_lab::{
     CompareError, CompareSpec, Engine, FinishedRun, Item, Preset, SWEEP_FILES, Scenario,
-    ScenarioError, SweepResults, items, run_items,
+    SweepResults, items, run_items,
 };
 use uncork_report::lab::LabDocument;
 
@@ -22,8 +22,7 @@ use crate::{color, output, print, stdout};
 pub(crate) fn run(args: &CompareArgs, matches: &ArgMatches) -> Result<(), Failure> {
     let given = |id: &str| is_given(matches, id);
     let spec = args.spec(given);
-    spec.check().map_err(|error| refused(matches, &spec, &error))?;
-    let wrong = |error: ScenarioError| Failure::Shown(error.render("compare", false));
+    let wrong = |error: CompareError| refused(matches, &spec, &error);
     let mut scenario = spec.scenario(None).map_err(wrong)?;
     if args.scenario {
         return stdout::data(scenario.text.as_bytes());

@@ -17,16 +17,14 @@ mod workload;
 
 use std::ops::RangeInclusive;
 
-use uncork_cc::CcSpec;
 use uncork_config::{Node, Result, Section, Value};
-use uncork_path::{HostJitter, LinkSpec, PathSpec};
+use uncork_path::{HostJitter, LinkSpec};
 use uncork_sim::Offload;
 use uncork_units::{Time, TimeDelta};
 
 use super::ScenarioError;
-use super::measured::Carries;
 use super::model::{Axis, Cell, Class, Scenario};
-use super::plan::{CellPlan, ClientActivity};
+use super::plan::CellPlan;
 use super::{Files, keys, limits, set};
 pub(super) use alternative::Alternative;
 use context::Context;
@@ -53,11 +51,6 @@ pub(super) fn scenario(
     let mut tree = Node::of_text(text)?;
     let text = set::apply(&mut tree, text, replaced)?;
     of_tree(name, &tree, text, files)
-}
-
-/// Parses the scenario `name` from `text` as it is.
-pub(super) fn as_written(name: &str, text: &str, files: &dyn Files) -> Result<Scenario> {
-    of_tree(name, &Node::of_text(text)?, text.to_owned(), files)
 }
 
 /// The scenario `name` of `tree`, the tree of `text`.
@@ -118,13 +111,6 @@ fn assumptions(file: &Section<'_>, cells: &[Cell]) -> Result<Vec<String>> {
         }
     }
     Ok(lines)
-}
-
-/// The path of the preset `name`.
-pub(super) fn preset_path(name: &str, files: &dyn Files) -> Option<PathSpec> {
-    let tree = Node::of_text(&format!("[path]\npreset = \"{name}\"")).ok()?;
-    let paths = path::paths(&tree, &[], &Context::new(files)).ok()?;
-    paths.into_iter().next().map(|path| path.spec)
 }
 
 /// Settings of `[run]` for all cells.
@@ -229,38 +215,12 @@ fn cell(tree: &Node, run: &RunSection, point: Vec<usize>, context: &Context<'_>)
     let host_jitter = section.parse_or("host_jitter", HostJitter::default())?;
     let offload = section.read("offload", |node| node.choice("offload", &OFFLOADS))?;
     let card = section.read("card", |node| node.within(LinkSpec::RATES))?;
-    let class = |(flow, background): &flow::Class| {
-        let path = &paths[flow.path];
-        Class {
-            name: flow.name.clone(),
-            ccs: distinct(&flow.ccs),
-            carries: Carries::of(&flow.work),
-            flows: if matches!(flow.work, ClientActivity::Arrivals(_)) {
-                u64::MAX
-            } else {
-                flow.count
-            },
-            background: *background,
-            own_links: path.own_per_flow,
-            lasts: flow.work.lasts(),
-        }
-    };
+    let class = |(flow, background): &flow::Class| Class::of(flow, &paths[flow.path], *background);
     let classes = flows.iter().map(class).collect();
     let links = links.into_iter().map(|(_, link)| link).collect();
     let flows = flows.into_iter().map(|(flow, _)| flow).collect();
     let plan = CellPlan { links, paths, flows }.with_spreads(end);
     Ok(Cell { point, classes, end, host_jitter, offload, card, plan })
-}
-
-/// The names of distinct controllers, in the order of the file.
-pub(crate) fn distinct(ccs: &[CcSpec]) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    for name in ccs.iter().map(ToString::to_string) {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    names
 }
 
 /// The classes, each with its controllers from all cells.

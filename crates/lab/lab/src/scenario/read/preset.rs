@@ -1,6 +1,6 @@
 //! Paths that start from a preset.
 
-use uncork_config::{Entry, Node, Place, Result, Value};
+use uncork_config::{Entry, Node, Result, Value};
 
 use super::super::ScenarioError;
 use crate::preset::{Preset, PresetValue};
@@ -21,13 +21,15 @@ pub(crate) fn filled(name: &str, node: &Node) -> Result<Filled> {
     let mut filled = Filled { node: node.clone(), sources: Vec::new() };
     let Some(given) = node.get("preset") else { return Ok(filled) };
     let preset = find(given)?;
-    for PresetValue { key, source, node } in &preset.values {
-        if is_overridden(&filled.node, key, node) {
+    for value in preset.values {
+        let PresetValue { key, source, .. } = value;
+        let node = value.node(&given.place);
+        if is_overridden(&filled.node, key, &node) {
             continue;
         }
-        add(&mut filled.node, key, node, &given.place);
+        add(&mut filled.node, key, &node);
         let value = filled.node.get(key).map(Node::label).unwrap_or_default();
-        filled.sources.push(format!("{name} {key} = {value}, preset {}: {source}", preset.name));
+        filled.sources.push(preset.assumption(name, key, &value, source));
     }
     Ok(filled)
 }
@@ -37,7 +39,7 @@ fn find(given: &Node) -> Result<Preset> {
     Preset::find(name).ok_or_else(|| {
         let presets = Preset::all();
         ScenarioError::new(&given.place, format!("unknown preset `{name}`"))
-            .nearest(name, presets.iter().map(|preset| preset.name.as_str()))
+            .nearest(name, presets.iter().map(|preset| preset.name))
             .note("`uncork lab presets` lists the presets")
     })
 }
@@ -51,34 +53,16 @@ fn is_overridden(table: &Node, key: &str, node: &Node) -> bool {
     }
 }
 
-/// Inserts `node` at `key` of `table` as if it were at `place`. If there is already a table, only
-/// its missing keys are added.
-fn add(table: &mut Node, key: &str, node: &Node, place: &Place) {
+/// Inserts `node` at `key` of `table`. If there is already a table, only its missing keys are added.
+fn add(table: &mut Node, key: &str, node: &Node) {
     if let Some(own) = table.get_mut(key) {
         for entry in node.entries() {
             if !is_overridden(own, &entry.name, &entry.node) {
-                add(own, &entry.name, &entry.node, place);
+                add(own, &entry.name, &entry.node);
             }
         }
     } else if let Value::Table(entries) = &mut table.value {
-        let (name, place) = (key.to_owned(), place.clone());
-        entries.push(Entry { name, node: placed(node, &place), place });
+        let (name, place) = (key.to_owned(), node.place.clone());
+        entries.push(Entry { name, node: node.clone(), place });
     }
-}
-
-/// `node` with all of it located at `place`.
-fn placed(node: &Node, place: &Place) -> Node {
-    let value = match &node.value {
-        Value::List(nodes) => Value::List(nodes.iter().map(|node| placed(node, place)).collect()),
-        Value::Table(entries) => {
-            let entry = |entry: &Entry| Entry {
-                name: entry.name.clone(),
-                place: place.clone(),
-                node: placed(&entry.node, place),
-            };
-            Value::Table(entries.iter().map(entry).collect())
-        }
-        other => other.clone(),
-    };
-    Node { place: place.clone(), value }
 }

@@ -95,13 +95,14 @@ fn start(node: &Node, length: TimeDelta) -> Result<TraceStart> {
 
 fn lte(outer: &Section<'_>, node: &Node) -> Result<LteSpec> {
     let section = Section::new("lte", outer.key_place("lte"), node, keys::LTE)?;
+    let usual = LteSpec::usual(section.need("mean", "\"12mbit\"")?.within(LinkSpec::RATES)?);
     let spec = LteSpec {
-        mean: section.need("mean", "\"12mbit\"")?.within(LinkSpec::RATES)?,
-        variation: section.read("variation", variation)?.unwrap_or(Ratio::new(1, 2)),
-        correlation: section.parse_or("correlation", TimeDelta::from_secs(2))?,
-        outage_every: section.parse_or("outage_every", TimeDelta::ZERO)?,
-        outage: section.parse_or("outage", TimeDelta::from_millis(500))?,
-        length: section.parse_or("length", TimeDelta::from_secs(600))?,
+        mean: usual.mean,
+        variation: section.read("variation", variation)?.unwrap_or(usual.variation),
+        correlation: section.parse_or("correlation", usual.correlation)?,
+        outage_every: section.parse_or("outage_every", usual.outage_every)?,
+        outage: section.parse_or("outage", usual.outage)?,
+        length: section.parse_or("length", usual.length)?,
     };
     spec.check().map_err(|error| ScenarioError::worded(&node.place, error))?;
     Ok(spec)
