@@ -8,10 +8,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-verify=
-[[ ${1-} != --verify ]] || { verify=1; shift; }
-targets=("$@")
-(($#)) || targets=(x86_64-unknown-linux-musl aarch64-unknown-linux-musl)
+source deploy/release/arguments.sh
+read_release_arguments "$@"
 export PROFILE=${PROFILE-dist}
 wheels=${WHEELS-1}
 artifacts=$PWD/target/release-artifacts

@@ -7,11 +7,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-targets=("$@")
-(($#)) || targets=(
-    x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu
-    x86_64-unknown-linux-musl aarch64-unknown-linux-musl
-)
+source deploy/release/arguments.sh
+read_wheel_arguments "$@"
 wheels=target/wheels
 # `dist` optimises the program as a whole; `release` builds in a third of the time, to try this script.
 export PROFILE=${PROFILE-dist} CARGO_PROFILE_DIST_STRIP=true CARGO_PROFILE_RELEASE_STRIP=true
@@ -49,7 +46,6 @@ build() {
             cargo zigbuild --locked --profile "$PROFILE" --target "$target" -p uncork --features full
             program=target/$target/$PROFILE/uncork
             ;;
-        *) echo "error: no platform of Python is known for '$target'" >&2 && exit 2 ;;
     esac
     cp "$program" "$modules/"
     UNCORK_BUILT=$modules UNCORK_PLATFORM=$platform hatchling build -t wheel -d "$wheels"
