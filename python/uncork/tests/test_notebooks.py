@@ -55,5 +55,5 @@ def test_notebook__in_the_repository__has_no_output_and_says_what_differs(notebo
 
 def test_there_is_a_notebook_for_each_paper_and_article() -> None:
     papers = {"hock-2017", "imc-2023", "pam-2024", "spang-2021", "ware-2019"}
-    articles = {"litespeed", "spotify", "verizon-cdn"}
+    articles = {"linux", "litespeed", "spotify", "verizon-cdn"}
     assert {path.stem for path in ALL} >= papers | articles
