@@ -205,3 +205,24 @@ def test_no_verdict_without_an_interval() -> None:
     verdict = judged(analysis(scorecard=(empty,)))
     assert (verdict.decision, verdict.exit_status) == ("wait", 0)
     assert "3 of the buckets" in verdict.sentence
+
+
+def test_a_cell_held_back_by_a_guardrail_is_not_said_to_lack_data() -> None:
+    good = tuple(cell(f"AS{n}", 1.05, guardrails=(guarded("holds"),)) for n in range(7))
+    held = cell("AS7", 1.05, guardrails=(guarded("likely broken", 0.021),))
+    verdict = judged(analysis((*good, held), guardrails=(guarded("holds"),)))
+    assert verdict.wait == ("AS7",)
+    assert verdict.sentence.startswith("Enable bbr in 7 of 8 cells: ")
+    assert verdict.sentence.endswith("; not yet for AS7 (guardrail likely broken: retransmitted).")
+    assert "elsewhere" not in verdict.sentence
+    assert "not enough data" not in verdict.sentence
+
+
+def test_cells_that_hold_back_all_others_are_named_with_the_way_to_leave_them_out() -> None:
+    good = tuple(cell(name, 1.05, guardrails=(guarded("holds"),)) for name in ("Asia", "Europe"))
+    cells = (*good, cell("Africa", 1.05, guardrails=(guarded("broken", 0.08),)))
+    verdict = judged(analysis(cells, guardrails=(guarded("likely broken", 0.021),)))
+    assert verdict.enable == ()
+    assert verdict.reasons[0].endswith('without these cells: --exclude "region=Africa".')
+    enabled = judged(analysis(cells, guardrails=(guarded("holds"),)))
+    assert not any("--exclude" in reason for reason in enabled.reasons)

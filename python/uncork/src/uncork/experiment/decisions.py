@@ -31,8 +31,8 @@ WHY = {
     "better": "{row} is better",
     "worse": "{row} is worse",
     "no gain left": "no gain of {worth:g} % or more is left to be found",
-    "guardrail broken": "guardrail broken: {broken}",
-    "guardrail likely broken": "guardrail likely broken: {broken}",
+    "guardrail broken": "guardrail broken{broken}",
+    "guardrail likely broken": "guardrail likely broken{broken}",
     "not enough data": "the interval is too wide",
     "no interval": "no interval here",
     "stop": "a guardrail is broken over all clients",
@@ -123,9 +123,10 @@ def decided(
 def _advised(cell: Cell, found: CellDecision, is_mixed: bool, is_alone: bool, settings: Settings) -> Cell:
     guards = _stated(cell.guardrails, found.guardrails, sum(cell.units))
     bad = "broken" if found.reason == "guardrail broken" else "likely broken"
-    broken = ", ".join(one.row.name for one in guards if one.state == bad)
+    names = ", ".join(one.row.name for one in guards if one.state == bad)
+    broken = f": {names}" if names else " over all clients"
     row = cell.primary.name if cell.primary else "the primary measure"
-    why = WHY[found.reason].format(row=row, broken=broken or "over all clients", worth=100 * settings.worth)
+    why = WHY[found.reason].format(row=row, broken=broken, worth=100 * settings.worth)
     if found.reason in ("better", "worse", "no gain left", "not enough data") and not (
         found.is_own or is_alone
     ):

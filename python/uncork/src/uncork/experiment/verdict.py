@@ -93,7 +93,8 @@ def _sentence(
     ]
     main = _by_whole(analysis, settings, found, primary) if _is_pooled(analysis, found) else ""
     sentences = [*lead, main or _by_cells(analysis, found, primary)]
-    return " ".join(f"{_capital(one)}." for one in sentences), _reasons(analysis, primary, settings)
+    hint = _without(analysis, found, broken)
+    return " ".join(f"{_capital(one)}." for one in sentences), hint + _reasons(analysis, primary, settings)
 
 
 def price_words(row: Row) -> str:
@@ -185,6 +186,15 @@ def _likely_broken_cells(analysis: Analysis, named: Places) -> list[str]:
     return [f"A guardrail is likely broken in {_named(names)}"]
 
 
+def _without(analysis: Analysis, found: Decision, broken: Places) -> tuple[str, ...]:
+    """Where cells with a broken guardrail hold back all others: how to decide for those."""
+    if not broken or found.enable or all(one.state != "likely broken" for one in analysis.guardrails):
+        return ()
+    options = " ".join(f'--exclude "{key}={value}"' for key, value in broken[:MAX_NAMES])
+    rest = " and the other cells of the table" if len(broken) > MAX_NAMES else ""
+    return (f"To decide for the others, analyse without these cells: {options}{rest}.",)
+
+
 def _is_beyond(one: Guarded) -> bool:
     return one.state == "likely broken" and one.low is not None and one.low > one.limit_amount
 
@@ -213,10 +223,11 @@ def _by_whole(analysis: Analysis, settings: Settings, found: Decision, primary: 
     cells = decision_cells(analysis)
     rest = f"; no {key_words(cells[0].key)} differs from that by more than chance" if len(cells) > 1 else ""
     if found.decision in ("enable", "enable some"):
-        others = [*found.keep, *found.wait]
-        where = f" elsewhere ({words.counted(len(found.enable), 'cell')})" if others and cells else ""
-        waits = f"; not yet for {_named(found.wait)}" if found.wait else ""
-        return f"Enable {treated}{where}: {effect_words(primary)}{rest}{waits}"
+        is_everywhere = not cells or len(found.enable) == len(cells)
+        where = "" if is_everywhere else f" in {len(found.enable)} of {len(cells)} cells"
+        return "; ".join(
+            [f"Enable {treated}{where}: {effect_words(primary)}{rest}", *_waits(analysis, found.wait)]
+        )
     if found.state == "worse":
         return f"Keep {control}: with {treated}, {effect_words(primary)}{rest}"
     if found.decision == "keep" and found.state in ("better", "equivalent", "inconclusive"):
@@ -252,7 +263,7 @@ def _by_cells(analysis: Analysis, found: Decision, primary: Row) -> str:
     keep = [name for name in found.keep if name not in named]
     parts = [f"enable {treated} for {_named(found.enable)}"] if found.enable else []
     parts += [f"keep {control} for {_named(keep)}"] if keep else []
-    parts += [f"not enough data for {_with_days(analysis, found.wait)}"] if found.wait else []
+    parts += _waits(analysis, found.wait)
     if not found.enable and not named:
         start = f"No verdict yet: {effect_words(primary)}, and cells differ"
         return "; ".join([start, *parts])
@@ -342,6 +353,16 @@ def waiting_words(cell: Cell) -> str:
         return "a guardrail is likely broken"
     needs = cell.reason in ("", "no interval") or cell.units_more is not None
     return f"not enough data, {needed_words(cell)}" if needs else "not enough data over all clients"
+
+
+def _waits(analysis: Analysis, names: Sequence[str]) -> list[str]:
+    """Cells that wait for more data, and those that wait because of a guardrail: more data may not help."""
+    risky = {cell.value for cell in decision_cells(analysis) if cell.reason == "guardrail likely broken"}
+    poor, held = ([name for name in names if (name in risky) == is_held] for is_held in (False, True))
+    parts = [f"not enough data for {_with_days(analysis, poor)}"] if poor else []
+    if len(held) > MAX_NAMES:
+        return [*parts, f"not yet for {_named(held)}, where a guardrail is likely broken"]
+    return [*parts, f"not yet for {_with_days(analysis, held)}"] if held else parts
 
 
 def _with_days(analysis: Analysis, names: Sequence[str]) -> str:
