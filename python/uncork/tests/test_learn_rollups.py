@@ -185,9 +185,10 @@ def test_plan__rollups_of_some_days_and_records_of_the_others__the_same_bytes(
 
 
 def test_plan__rollups_of_many_hosts__the_same_bytes(
-    records: Path, of_records: dict[str, bytes], tmp_path: Path
+    records: Path, of_records: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A client that two hosts served is one client of the day."""
+    """A client that two hosts served is one client of the day. Many files are joined."""
+    monkeypatch.setattr(daily, "BATCH", 50)
     table = pq.read_table(records)
     for number in range(3):
         part = tmp_path / f"part{number}.parquet"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import signal
+import socket
 import subprocess
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -15,6 +16,7 @@ from uncork.experiment.words import counted
 from uncork.learn import demo, networks, proposal, resultfile, saved_options, twin, twinpage
 from uncork.learn.entries import EVERYBODY, REGION, level_of
 from uncork.learn.explain import explain
+from uncork.learn.fleet import Fleet
 from uncork.learn.history import render
 from uncork.learn.loop import Loop
 from uncork.learn.page import page
@@ -82,6 +84,7 @@ def run_run(options: argparse.Namespace) -> int:
         every=span(options.every, "--every"),
         keep=options.keep,
         metrics=options.metrics,
+        fleet=_fleet(options, program),
     )
     signals = (signal.SIGTERM, signal.SIGINT)
     before = [signal.signal(one, lambda *_: loop.ended.set()) for one in signals]
@@ -91,6 +94,28 @@ def run_run(options: argparse.Namespace) -> int:
         for one, handler in zip(signals, before, strict=True):
             signal.signal(one, handler)
     return 0
+
+
+def _fleet(options: argparse.Namespace, program: str | None) -> Fleet | None:
+    """Where versions are published, if anywhere."""
+    if options.publish is None:
+        for name in ("publish_key", "holder", "stages", "hold"):
+            if getattr(options, name):
+                raise InputError(saved_options.flag(name), "is of a fleet", "name its store with --publish")
+        return None
+    if options.publish_key is None:
+        raise InputError("--publish", "versions need a signature", "add --publish-key fleet.key")
+    if program is None:
+        raise InputError("--publish", "program `uncork` not found", "set UNCORK to its path")
+    return Fleet(
+        program=program,
+        store=options.publish,
+        key=options.publish_key,
+        holder=options.holder or socket.gethostname(),
+        every=span(options.every, "--every"),
+        stages=options.stages,
+        hold=options.hold,
+    )
 
 
 def _program() -> str | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import re
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -32,6 +33,9 @@ from uncork.measure.files import write_table
 DAYS = "days"
 """The directory of evidence by day, next to the versions. It can be removed at any time."""
 NAME = re.compile(r"rollup-.+-(\d{8})T\d{6}\.\d{3}Z-\d+(?:s|min)-[0-9a-f]{16}\.parquet")
+BATCH = 1_000
+"""Files that are joined."""
+UNUSED = re.compile(r"rollup_(?!throughput|completion)\w+_(?:bins|counts)")
 FOLDED = b"uncork.folded"
 """Metadata: records of folded clients, and all with an arm."""
 TRAFFIC_KEYS = ("metric", "class", "place", "client", "asn", "country")
@@ -123,11 +127,36 @@ def _read(
     path: Path,
     progress: Progress,
 ) -> Day:
-    records = read_records(argparse.Namespace(**{**vars(options), "paths": list(paths)}), progress)
-    rows = evidence.collect(records.table, settings, records.run, on_trial)
-    found = Day(rows, rollups.folded(records.table))
+    with tempfile.TemporaryDirectory(prefix="uncork-") as work:
+        few = _joined(paths, Path(work))
+        records = read_records(argparse.Namespace(**{**vars(options), "paths": few}), progress)
+        rows = evidence.collect(records.table, settings, records.run, on_trial)
+        found = Day(rows, rollups.folded(records.table))
     write_table(path, rows.replace_schema_metadata({FOLDED: b"%d,%d" % found.folded}))
     return found
+
+
+def _joined(paths: Sequence[Path], work: Path) -> list[Path]:
+    """The files as a few files: an engine keeps something of each file that it reads. Bins of metrics that no
+    plan uses are left out.
+    """
+    if len(paths) <= BATCH:
+        return list(paths)
+    joined = []
+    for number, start in enumerate(range(0, len(paths), BATCH)):
+        tables = [_table(path) for path in paths[start : start + BATCH]]
+        joined.append(work / f"rollups-{number}.parquet")
+        write_table(joined[-1], pa.concat_tables(tables, promote_options="default"))
+    return joined
+
+
+def _table(path: Path) -> pa.Table:
+    try:
+        file = pq.ParquetFile(path)
+        names = [name for name in file.schema_arrow.names if not UNUSED.fullmatch(name)]
+        return file.read(names, use_threads=False)
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(str(path), f"it cannot be read as a roll-up: {error}", "copy it again") from None
 
 
 def _summed(days: Sequence[pa.Table]) -> pa.Table:

@@ -17,6 +17,7 @@ from pathlib import Path
 from uncork.learn import metrics
 from uncork.learn.defaults import ROUNDS
 from uncork.learn.entries import EVERYBODY
+from uncork.learn.fleet import Fleet, NotNowError
 from uncork.learn.settings import Overrides
 from uncork.learn.store import Store
 from uncork.measure import console
@@ -42,6 +43,8 @@ class Loop:
     keep: int = ROUNDS
     """How many rounds without a change keep their inputs."""
     metrics: Path | None = None
+    fleet: Fleet | None = None
+    """Where versions are published. Without its lease the loop plans nothing."""
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     ended: threading.Event = field(default_factory=threading.Event)
     """Set: the loop ends after the step that it is in."""
@@ -51,6 +54,21 @@ class Loop:
 
     def run(self, rounds: int | None = None) -> None:
         """Runs rounds until `ended` is set, or this number of rounds."""
+        try:
+            self._rounds(rounds)
+        finally:
+            self._release()
+
+    def _release(self) -> None:
+        """Another planner need not wait. If it fails, the lease ends by itself."""
+        if self.fleet is None:
+            return
+        try:
+            self.fleet.release()
+        except Exception as error:
+            self._say(self.now(), f"the lease is not released: {error}")
+
+    def _rounds(self, rounds: int | None) -> None:
         self._log_active_version()
         while not self.ended.is_set():
             began = time.monotonic()
@@ -76,8 +94,14 @@ class Loop:
         began, now = time.monotonic(), self.now()
         inputs: Mapping[str, str] = {}
         try:
+            if self.fleet is not None:
+                self.fleet.take_lease()
             result, inputs = (self._stop(now), inputs) if is_stopped else self._learn(now)
+            self._publish(now, at_once=is_stopped)
             self.succeeded = now
+        except NotNowError as reason:
+            result = "waiting"
+            self._say(now, f"waiting: {reason}")
         except Exception as error:  # Any error: the next round may succeed.
             result = "failed"
             self._say(now, f"failed: {type(error).__name__}: {error}; the active version stays")
@@ -111,6 +135,18 @@ class Loop:
         first = self.store.text(number, "changes.txt").splitlines()
         self._say(now, " ".join(first[:4]))
         return "applied"
+
+    def _publish(self, now: datetime, *, at_once: bool) -> None:
+        """The active version into the fleet's store, in each round: a loop that was killed before it goes on
+        with it. What the store refuses for now is published by a later round.
+        """
+        if self.fleet is None or self.store.current() is None:
+            return
+        try:
+            said = self.fleet.publish(self.store.root / "current" / "policy.toml", at_once=at_once)
+        except NotNowError as reason:
+            said = f"not published: {reason}"
+        self._say(now, f"fleet: {said}")
 
     def _stop(self, now: datetime) -> str:
         """The control arm for everybody, the random share too, by the evidence of the active version."""

@@ -9,7 +9,7 @@ from datetime import datetime
 from uncork.learn.settings import Settings
 from uncork.learn.store import Store
 
-RESULTS = ("applied", "unchanged", "stopped", "failed", "ended")
+RESULTS = ("applied", "unchanged", "stopped", "failed", "ended", "waiting")
 Series = Sequence[tuple[Mapping[str, str], float]]
 
 

@@ -36,6 +36,19 @@ def add_run(one: argparse.ArgumentParser) -> None:
     loop.add_argument(
         "--metrics", type=Path, metavar="FILE", help="write metrics for Prometheus's textfile collector"
     )
+    fleet = one.add_argument_group("fleet")
+    fleet.add_argument(
+        "--publish", metavar="STORE", help="publish each active version into this store of `uncork fleet`"
+    )
+    fleet.add_argument(
+        "--publish-key", type=Path, metavar="FILE", help="private key of the fleet's publisher (PEM)"
+    )
+    fleet.add_argument(
+        "--holder", metavar="NAME", help="name of this planner in the store's lease [default: the host's]"
+    )
+    stages = "of a version [default: 1%%,10%%,50%%,100%%]"
+    fleet.add_argument("--stages", default="", metavar="STAGES", help=stages)
+    fleet.add_argument("--hold", default="", metavar="TIME", help="least time of a stage [default: 1h]")
 
 
 def add_apply(one: argparse.ArgumentParser) -> None:
