@@ -76,17 +76,14 @@ impl Fleet<'_> {
         for_s: u64,
     ) -> Result<Lease, PublishError> {
         let before = self.lease()?;
-        let mut since_unix_s = now;
-        if let Some((lease, _)) = before.as_ref().filter(|(lease, _)| !lease.is_expired(now)) {
-            if lease.holder != *holder {
-                return Err(PublishError::Held(lease.clone(), now));
-            }
-            since_unix_s = lease.since_unix_s;
+        let held = before.as_ref().map(|(lease, _)| lease).filter(|lease| !lease.is_expired(now));
+        if let Some(other) = held.filter(|lease| lease.holder != *holder) {
+            return Err(PublishError::Held(other.clone(), now));
         }
         let lease = Lease {
             schema: SCHEMA.to_owned(),
             holder: holder.clone(),
-            since_unix_s,
+            since_unix_s: held.map_or(now, |lease| lease.since_unix_s),
             expires_unix_s: now.saturating_add(for_s),
         };
         self.put_lease(&lease, before.map(|(_, tag)| tag), now)?;
