@@ -170,3 +170,9 @@ def test_arms_have_their_section_together_and_traffic_counts_once() -> None:
     assert len(networks) == len(SMALL.share)
     assert networks.share.sum() == pytest.approx(1.0)
     assert Decisions.from_bytes(found.to_bytes()).about.tolist() == found.about.tolist()
+
+
+def test_an_arm_that_resumes_has_no_order_with_windows() -> None:
+    both = windows(w20="20p", w40="40p")
+    arms = {**both.arms, "resume": {"tcp": "cubic", "resume": "true"}}
+    assert monotone.chains(replace(both, arms=arms, others=("w40", "resume"))) == [(("w20", "w40"), 0)]

@@ -25,8 +25,7 @@ pub struct StartRecord {
     pub lost_bytes: Option<u64>,
     /// Payload sent in the first two round trips.
     pub early_sent_bytes: Option<u64>,
-    /// Part of `early_sent_bytes` that was declared lost and sent again; of `watch` what was sent again in three round
-    /// trips.
+    /// Part of `early_sent_bytes` that was declared lost, to be sent again.
     pub early_resent_bytes: Option<u64>,
     /// Round trips until 100 kB were acknowledged.
     pub rounds_to_100kb: Option<u32>,

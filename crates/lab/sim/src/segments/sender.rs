@@ -30,6 +30,10 @@ const MAX_ACK_DELAY: TimeDelta = TimeDelta::from_millis(200);
 
 /// The sending side of a connection.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is asked for alone, and they take a byte each"
+)]
 pub(crate) struct Sender<C> {
     controller: C,
     control: Control,

@@ -8,8 +8,8 @@ LARGE, SMALL = "large", "small"
 CLASSES = (LARGE, SMALL)
 GUARDRAILS = ("retransmitted=2pp", "aborted=0.5pp")
 OF_WINDOWS = ("early_resent=2pp", "start_resent=2pp", "queued=5pp")
-"""More guardrails by default, if arms differ in how connections start. `start_resent` stands for `early_resent`
-in records without it."""
+"""More guardrails by default, if arms start connections in other ways. `start_resent` is the first one's
+substitute in records without it."""
 SITES = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
 """Networks between sites. Their traffic keeps the control arm by default."""
 ROUNDS = 168
