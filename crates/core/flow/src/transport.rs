@@ -63,8 +63,8 @@ pub struct TransportFigures {
     /// What packets with ECT(1) met.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ecn_evidence: Option<EcnEvidence>,
-    /// How the start of the connection went.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// How the start of the connection went. The kernel does not report it, so tapes of its reports have none.
+    #[serde(skip)]
     pub start: Option<StartRecord>,
 }
 
