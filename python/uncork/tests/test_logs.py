@@ -2,10 +2,15 @@
 an aborted download for a fast one.
 """
 
+import bz2
+import gzip
 import json
+import lzma
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -34,6 +39,10 @@ def nginx(**fields: str) -> str:
         "completed": "OK", "protocol": "HTTP/1.1", "server": "a", "rtt": "111", "arm": "bbr",
     }  # fmt: skip
     return json.dumps(line | fields) + "\n"
+
+
+def zstd(data: bytes) -> bytes:
+    return bytes(pa.compress(data, codec="zstd", asbytes=True))
 
 
 def outcome(row: dict[str, Any]) -> tuple[Any, Any]:
@@ -107,6 +116,22 @@ def test_haproxy_minus_one_means_no_status_and_no_time(tmp_path: Path) -> None:
     assert left_out == {"not a download: method": 1}
 
 
+def test_haproxy_clients_that_leave_in_the_queue_gave_up_and_connections_without_a_request_did_not(
+    tmp_path: Path,
+) -> None:
+    def line(state: str, status: str) -> str:
+        return HAPROXY.format(state=state, ta="9", status=status, method="GET")
+
+    rows, left_out = records(
+        tmp_path,
+        "haproxy-http",
+        "".join(line(*of) for of in (("----", "200"), ("CC--", "-1"), ("CQ--", "-1"), ("sH--", "504")))
+        + "".join(line(*of) for of in (("CR--", "400"), ("cR--", "408"), ("PR--", "403"))),
+    )
+    assert [row["service_broken_off"] for row in rows] == [0, 1, 1, 0]
+    assert left_out == {"not a download: state": 3}
+
+
 CLOUDFRONT = (
     "#Version: 1.0\n#Fields: date time sc-bytes c-ip cs-method cs(Host) sc-status x-edge-request-id "
     "time-taken x-edge-detailed-result-type sc-content-len\n"
@@ -142,9 +167,18 @@ def test_two_viewers_of_one_network_in_one_second_are_two_and_a_file_read_twice_
 def test_iis_advanced_logging_quotes_and_win32_status(tmp_path: Path) -> None:
     fields = "#Fields: date time c-ip cs(User-Agent) sc-status sc-win32-status sc-bytes cs-host time-taken\n"
     good = '2026-11-02 12:40:24.190 192.0.2.1 "Mozilla/5.0 (Windows NT 6.2; WOW64)" 200 {} 5012 a 2036\n'
-    rows, left_out = records(tmp_path, "iis", "\ufeff" + fields + good.format(0) + good.format(64))
-    assert [outcome(row) for row in rows] == [(0, 2_036_000_000), BROKEN]
+    text = "\ufeff" + fields + "".join(map(good.format, (0, 64, 2147942464)))
+    rows, left_out = records(tmp_path, "iis", text)
+    assert [outcome(row) for row in rows] == [(0, 2_036_000_000), BROKEN, BROKEN]
     assert left_out == {}
+    rows, _ = records(tmp_path, "w3c", text)
+    assert [row["service_broken_off"] for row in rows] == [0, 1, 1]
+
+
+def test_a_record_that_may_be_broken_off_counts_as_a_response(tmp_path: Path) -> None:
+    header = "arm,completion_ns,bytes_delivered,size_bytes,service_responses\n"
+    rows, _ = records(tmp_path, "csv", header + "bbr,9,5,5,\nbbr,9,4,5,\nbbr,9,5,5,3\n")
+    assert [(row["service_broken_off"], row["service_responses"]) for row in rows] == [(0, 1), (1, 1), (0, 3)]
 
 
 CSV = "service_start_unix_ns,completion_ns,bytes_delivered,arm,source\n"
@@ -177,8 +211,23 @@ def test_a_header_that_lacks_mapped_columns_is_named(tmp_path: Path) -> None:
     mine = parse('format = "csv"\n[columns]\narm = "variant"\ncompletion_ns = "took"\n', "my.toml")
     with pytest.raises(InputError, match=r"the header lacks 'variant'.*did you mean varian"):
         records(tmp_path, mine, "varian,took\nbbr,1\n")
-    with pytest.raises(InputError, match="has none of the mapped columns"):
+    with pytest.raises(InputError, match=r"^access.log: the header has none of the columns of --mapping csv"):
         records(tmp_path, "csv", "a,b\n1,2\n")
+
+
+@pytest.mark.parametrize(
+    ("compress", "cut"),
+    [(gzip.compress, 40), (bz2.compress, 40), (lzma.compress, 40), (zstd, 20)],
+    ids=["gzip", "bz2", "xz", "zstd"],
+)
+def test_a_compressed_log_is_read_under_any_name_and_named_where_it_is_cut(
+    tmp_path: Path, compress: Callable[[bytes], bytes], cut: int
+) -> None:
+    log = compress(nginx().encode("utf-16"))
+    rows, _ = records(tmp_path, "nginx", log)
+    assert [outcome(row) for row in rows] == [(0, 1_998_000_000)]
+    with pytest.raises(InputError, match=r"access\.log: cannot be read to its end"):
+        records(tmp_path, "nginx", log[:-cut])
 
 
 def test_csv_without_a_header(tmp_path: Path) -> None:
@@ -234,9 +283,9 @@ def test_addresses_with_ports(tmp_path: Path, address: str) -> None:
 def test_envoy_knows_that_the_client_left(tmp_path: Path) -> None:
     line = {"start_time": "2026-11-02T00:00:00Z", "bytes_sent": "770", "duration": "26",
             "response_code": "200", "downstream_remote_address": "203.0.113.93:1"}  # fmt: skip
-    text = json.dumps(line | {"response_flags": "DC"}) + "\n" + json.dumps(line | {"response_flags": "-"})
+    text = "\n".join(json.dumps(line | {"response_flags": flags}) for flags in ("DC", "UT,DR", "-"))
     rows, _ = records(tmp_path, "envoy", text)
-    assert [outcome(row) for row in rows] == [BROKEN, (0, 26_000_000)]
+    assert [outcome(row) for row in rows] == [BROKEN, BROKEN, (0, 26_000_000)]
 
 
 def test_a_unit_by_a_pattern(tmp_path: Path) -> None:

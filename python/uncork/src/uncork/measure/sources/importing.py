@@ -6,7 +6,6 @@ number.
 
 import hashlib
 import json
-import zlib
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -163,12 +162,12 @@ def _import(
     with lines.open_text(path) as text, Table(target, schema) as writer:
         counted = _Counted(text, path)
         make = _Rows(mapping, path.name, rejects, schema, networks, connections)
-        for batch in _batches(_read(counted, mapping)):
+        for batch in _batches(_read(counted, mapping, path.name)):
             table = make.table(batch)
             writer.write(table)
             rows += table.num_rows
             if progress is not None:
-                progress(path.name, counted.bytes if path.suffix != ".gz" else total, total, rows)
+                progress(path.name, total if lines.compression_of(path) else counted.bytes, total, rows)
     return rows
 
 
@@ -187,22 +186,19 @@ class _Counted:
         self.bytes = 0
 
     def __iter__(self) -> Iterator[str]:
-        try:
+        with lines.whole(self._path):
             for line in self._text:
                 self.bytes += len(line)
                 yield line
-        except (EOFError, OSError, zlib.error) as error:
-            remedy = "copy the file again, or leave it out"
-            raise InputError(str(self._path), f"cannot be read to its end: {error}", remedy) from error
 
 
-def _read(text: Iterable[str], mapping: Mapping) -> Iterator[Read]:
-    """The rows of a log, as the mapping says."""
+def _read(text: Iterable[str], mapping: Mapping, name: str) -> Iterator[Read]:
+    """The rows of a log, as the mapping says. `name`: of the file, in messages."""
     if mapping.format == "json":
         reads = lines.json_rows(text)
     elif mapping.format == "csv":
         reads = lines.csv_rows(text, mapping.delimiter, mapping.header)
-        reads = reads if mapping.cmcd else _checked(reads, mapping)
+        reads = reads if mapping.cmcd else _checked(reads, mapping, name)
     elif mapping.format == "w3c":
         reads = lines.w3c_rows(text)
     elif mapping.pattern is not None:
@@ -214,17 +210,17 @@ def _read(text: Iterable[str], mapping: Mapping) -> Iterator[Read]:
     return cmcd.Sessions(mapping.cmcd).rows(reads) if mapping.cmcd else reads
 
 
-def _checked(reads: Iterator[Read], mapping: Mapping) -> Iterator[Read]:
+def _checked(reads: Iterator[Read], mapping: Mapping, name: str) -> Iterator[Read]:
     """The rows of a CSV file. Its header must have the mapped columns."""
     is_checked = False
     for number, line, row in reads:
         if not is_checked and not isinstance(row, RowError):
-            check_names(set(row), mapping)
+            check_names(set(row), mapping, name)
             is_checked = True
         yield number, line, row
 
 
-def check_names(names: set[str], mapping: Mapping) -> None:
+def check_names(names: set[str], mapping: Mapping, place: str) -> None:
     """Whether a header or table has the mapped columns: of optional ones at least one."""
     wanted = [name for _, of in mapping.fields().values() for name in of.sources]
     wanted += [mapping.unit.source] if mapping.unit else []
@@ -233,9 +229,9 @@ def check_names(names: set[str], mapping: Mapping) -> None:
         return
     if mapping.optional:
         remedy = f"it has {', '.join(sorted(names)[:8])}; write a mapping file that names its columns"
-        raise InputError(mapping.name, "the header has none of the mapped columns", remedy)
+        raise InputError(place, f"the header has none of the columns of --mapping {mapping.name}", remedy)
     remedy = f"{available(lacking[0], sorted(names))} (optional = true accepts it)"
-    raise InputError(mapping.name, f"the header lacks {', '.join(map(repr, lacking))}", remedy)
+    raise InputError(place, f"the header lacks {', '.join(map(repr, lacking))}", remedy)
 
 
 def _batches(reads: Iterable[Read]) -> Iterator[list[Read]]:

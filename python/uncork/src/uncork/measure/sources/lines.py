@@ -1,13 +1,22 @@
 """Lines of a log to rows of fields. A line that cannot be read is its own error, never that of the file."""
 
+import bz2
 import codecs
 import csv
 import gzip
+import io
 import json
+import lzma
 import re
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, BinaryIO, Final, cast
+
+import pyarrow as pa
+
+from uncork.measure.errors import InputError
 
 Row = dict[str, object]
 
@@ -29,19 +38,45 @@ _HEAD: Final = 256
 
 
 def open_text(path: Path) -> IO[str]:
-    """Opens a log; ``.gz`` is decompressed. UTF-8 with or without a byte-order mark, and UTF-16, as Windows
+    """Opens a log, which may be compressed. UTF-8 with or without a byte-order mark, and UTF-16, as Windows
     writes them. Other bytes survive as escapes.
     """
-    with _opened(path) as file:
+    with _opened(path) as file, whole(path):
         encoding = encoding_of(file.read(_HEAD))
     errors = "replace" if encoding.startswith("utf-16") else "surrogateescape"
-    if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding=encoding, errors=errors, newline="\n")
-    return path.open("rt", encoding=encoding, errors=errors, newline="\n")
+    return io.TextIOWrapper(_opened(path), encoding=encoding, errors=errors, newline="\n")
+
+
+_COMPRESSED: Final = {"gzip": b"\x1f\x8b", "bz2": b"BZh", "xz": b"\xfd7zXZ\0", "zstd": b"\x28\xb5\x2f\xfd"}
+"""First bytes of compressed files: log rotation does not always name them."""
+
+
+def compression_of(path: Path) -> str:
+    """How a file is compressed; empty: it is not."""
+    with path.open("rb") as file:
+        head = file.read(6)
+    return next((name for name, magic in _COMPRESSED.items() if head.startswith(magic)), "")
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[None]:
+    """A compressed file that ends too early or is damaged is an error with its name."""
+    try:
+        yield
+    except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
+        remedy = "copy the file again, or leave it out"
+        raise InputError(str(path), f"cannot be read to its end: {error}", remedy) from error
 
 
 def _opened(path: Path) -> BinaryIO:
-    return cast(BinaryIO, gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb"))
+    kind = compression_of(path)
+    if kind == "zstd":
+        return cast(BinaryIO, io.BufferedReader(pa.CompressedInputStream(str(path), kind)))
+    if kind == "gzip":
+        return cast(BinaryIO, gzip.open(path, "rb"))
+    if kind == "bz2":
+        return cast(BinaryIO, bz2.open(path, "rb"))
+    return cast(BinaryIO, lzma.open(path, "rb")) if kind == "xz" else path.open("rb")
 
 
 def encoding_of(head: bytes) -> str:

@@ -28,9 +28,9 @@ def finished(table: pa.Table, mapping: Mapping) -> tuple[pa.Table, pa.Array]:
         short = pc.less(delivered, size).cast(pa.int64())
         broken = pc.max_element_wise(broken, short, skip_nulls=True)
         table = _with(table, "service_broken_off", broken)
-    if "service_responses" not in columns:
-        one = pc.if_else(pc.is_valid(broken), pa.scalar(1, pa.int64()), pa.scalar(None, pa.int64()))
-        table = _with(table, "service_responses", one)
+    # A record is of one response unless it says how many: without, no share is broken off.
+    one = pc.if_else(pc.is_valid(broken), pa.scalar(1, pa.int64()), pa.scalar(None, pa.int64()))
+    table = _with(table, "service_responses", pc.coalesce(table["service_responses"], one))
     of = mapping.columns.get("service_start_unix_ns")
     if of is not None and of.is_end:
         start = pc.subtract(table["service_start_unix_ns"], pc.fill_null(table["completion_ns"], 0))
