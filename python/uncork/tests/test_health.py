@@ -103,6 +103,12 @@ def _policy_of(table: pa.Table, names: tuple[str, str], propensities: tuple[floa
 HALF = slice(0, 1500)
 PLANTED: dict[str, tuple[Callable[[pa.Table], pa.Table], str, str, str]] = {
     "records twice": (_twice, "duplicates", "blocks", "50 of 3050 records are there more than once"),
+    "microseconds for nanoseconds": (
+        _set("service_start_unix_ns", slice(None), lambda v: [x // 1000 for x in v]),
+        "clocks",
+        "blocks",
+        "All records are from before 2010, the last of 1970-01-21",
+    ),
     "a clock of 1970": (
         _set("service_start_unix_ns", slice(0, 5), 10**15),
         "clocks",
@@ -143,13 +149,13 @@ PLANTED: dict[str, tuple[Callable[[pa.Table], pa.Table], str, str, str]] = {
         _set("bytes_acked", slice(0, 5), -1),
         "impossible values",
         "blocks",
-        "5 negative values of bytes_acked",
+        "no number: 5 values of bytes_acked.",
     ),
     "NaN": (
         _set("rtt_p50_ms", slice(0, 1), float("nan")),
         "impossible values",
         "warning",
-        "1 values of rtt_p50_ms that are no number",
+        "no number: 1 value of rtt_p50_ms.",
     ),
     "infinity": (_set("rtt_p50_ms", slice(0, 1), float("inf")), "impossible values", "warning", "no number"),
     "no treated arm": (

@@ -209,6 +209,26 @@ def test_times_and_floating_point_of_canonical_columns() -> None:
 
 
 @pytest.mark.usefixtures("own")
+@pytest.mark.parametrize(
+    ("name", "text", "remedy"),
+    [
+        ("service_start_unix_ns", "2026-11-02T10:00:00Z", 'time = "iso"'),
+        ("completion_ns", "1.2 s", 'completion_ns = "COLUMN"'),
+    ],
+)
+def test_a_column_of_numbers_with_texts_alone_is_refused_by_name(name: str, text: str, remedy: str) -> None:
+    canonical(**{name: pa.array([text, *([None] * (ROWS - 1))])})
+    with pytest.raises(InputError) as refused:
+        read([TABLE], unit=("user_id",))
+    assert refused.value.place.endswith(f"{TABLE}: column {name}")
+    assert refused.value.problem == f"none of its 1 values is a number, such as '{text}'"
+    assert remedy in refused.value.remedy
+    canonical(**{name: pa.array([text, "", *(["1793577600000000000"] * (ROWS - 2))])})
+    values = read([TABLE], unit=("user_id",)).table[name].to_pyarrow().to_pylist()
+    assert (values.count(-1), values.count(None)) == (1, 1)
+
+
+@pytest.mark.usefixtures("own")
 def test_missing_units_are_not_one_unit() -> None:
     users = [None if n % 5 == 0 else it for n, it in enumerate(table()["user_id"].to_pylist())]
     canonical(user_id=pa.array(users))

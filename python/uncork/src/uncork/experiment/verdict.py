@@ -356,7 +356,7 @@ def waiting_words(cell: Cell) -> str:
 
 
 def _waits(analysis: Analysis, names: Sequence[str]) -> list[str]:
-    """Cells that wait for more data, and those that wait because of a guardrail: more data may not help."""
+    """Cells that wait for more data, and cells that a guardrail holds back: more data may not help these."""
     risky = {cell.value for cell in decision_cells(analysis) if cell.reason == "guardrail likely broken"}
     poor, held = ([name for name in names if (name in risky) == is_held] for is_held in (False, True))
     parts = [f"not enough data for {_with_days(analysis, poor)}"] if poor else []

@@ -153,6 +153,7 @@ def _number(value: ir.Value, column: Column, is_duckdb: bool) -> ir.Value | None
         return _epoch_ns(moment) if is_duckdb else _unix_ns(moment)
     if kind.is_integer() or (column.kind == "number" and kind.is_numeric()):
         return None
+    value = value.nullif("") if kind.is_string() else value
     number = value.try_cast("float64") if kind.is_string() else value.cast("float64")
     if kind.is_string() and column.kind == "count":
         whole = ibis.coalesce(value.try_cast("int64"), ibis.literal(-1, "int64"))

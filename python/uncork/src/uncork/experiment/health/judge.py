@@ -7,9 +7,10 @@ from typing import Any, Final
 import numpy as np
 
 from uncork.experiment.health.arrivals import check_arrivals
-from uncork.experiment.health.counts import Counts
+from uncork.experiment.health.counts import YEAR_2010, Counts
 from uncork.experiment.health.names import same_arm
 from uncork.experiment.result import Finding
+from uncork.experiment.words import counted, listed
 from uncork.measure.cubes import Reduced
 from uncork.measure.keys import date
 
@@ -61,6 +62,12 @@ NEEDS: Final = {
     "policy": "No record has its policy (choice_policy).",
 }
 """Checks that records may not allow, and what they lack."""
+
+NOT_NANOSECONDS: Final = (
+    "service_start_unix_ns counts nanoseconds: convert seconds, milliseconds or microseconds, or map the "
+    "column (--mapping)."
+)
+"""The usual cause of records that are all of 1970."""
 
 FACTOR: Final = 300.0
 """How far a group may be from the others, before its unit is in doubt."""
@@ -217,12 +224,12 @@ def _numbers(counts: Counts) -> Finding:
         return _finding("impossible values", "ok", "No value is negative, infinite or no number.")
     parts = []
     for name, (below, nan) in sorted(counts.numbers.items()):
-        parts += [f"{below} negative values of {name}"] if below else []
-        parts += [f"{nan} values of {name} that are no number"] if nan else []
+        # Values that are no number are -1 or NaN by now (`schema.typed`).
+        parts.append(f"{counted(below + nan, 'value')} of {name}")
     worst = max(max(pair) for pair in counts.numbers.values())
     severity = "blocks" if worst / counts.rows >= IMPOSSIBLE else "warning"
     numbers = {name: float(sum(pair)) for name, pair in counts.numbers.items()}
-    return _finding("impossible values", severity, f"There are {', '.join(parts)}.",
+    return _finding("impossible values", severity, f"Negative, infinite or no number: {listed(parts)}.",
                     "They are left out. Repair what writes them.", numbers)  # fmt: skip
 
 
@@ -243,6 +250,9 @@ def _clocks(counts: Counts, now_ns: int | None) -> Finding | None:
         return None
     numbers = {"first_unix_s": first / 1e9, "last_unix_s": last / 1e9, "before_2010": float(old or 0)}
     remedy = "Set the clocks (NTP), and leave such records out with --since and --until."
+    if old and last < YEAR_2010:
+        sentence = f"All records are from before 2010, the last of {date(last, '%Y-%m-%d')}."
+        return _finding("clocks", "blocks", sentence, NOT_NANOSECONDS, numbers)
     if old:
         sentence = f"{old} records are from before 2010, the first of {date(first, '%Y-%m-%d')}."
         return _finding("clocks", "blocks", sentence, remedy, numbers)

@@ -68,7 +68,9 @@ def read(
         imported = import_files(logs, mapping or uncork.JSON_LINES, into, rejected, progress, networks)
         counts = imported.rejected
         ready += imported.files
-    table = schema.typed(duckdb.connect(settings, temporary).read(ready), is_duckdb=True)
+    untyped = duckdb.connect(settings, temporary).read(ready)
+    check_texts(untyped, tables)
+    table = schema.typed(untyped, is_duckdb=True)
     if any(rollups.is_rollup(path) for path in tables):
         table, covered = rollups.together(table)
         counts = Counter(counts) + Counter({rollups.COVERED: covered})
@@ -81,6 +83,44 @@ def check(tables: Sequence[Path]) -> None:
     """Whether there is a row in the Parquet files."""
     if tables and not any(uncork.rows(path) for path in tables):
         raise InputError(", ".join(str(path) for path in tables[:3]), "no rows", "name files with records")
+
+
+def check_texts(records: ir.Table, files: Sequence[Path]) -> None:
+    """Whether columns of numbers that are texts have numbers in them."""
+    for column in schema.COLUMNS:
+        is_number = column.kind != "text" and column.name != "arm_unit"
+        if not is_number or column.name not in records.columns or not records[column.name].type().is_string():
+            continue
+        value = records[column.name]
+        is_filled, is_fine = value.nullif("").notnull(), value.try_cast("float64").notnull()
+        found = records.aggregate(
+            filled=is_filled.sum(),
+            numbers=is_fine.sum(),
+            example=value.min(where=is_filled & ~is_fine),
+        )
+        row = found.to_pyarrow().to_pylist()[0]
+        if not row["filled"] or row["numbers"]:
+            continue
+        time = ' = { from = "COLUMN", time = "iso" }' if column.name.endswith("unix_ns") else ' = "COLUMN"'
+        place = ", ".join(map(str, _with_texts(files, column.name)[:3]))
+        raise InputError(
+            f"{place}: column {column.name}",
+            f"none of its {row['filled']:,} values is a number, such as {row['example']!r}",
+            f"write numbers, or a mapping with {column.name}{time} (--mapping)",
+        )
+
+
+def _with_texts(files: Sequence[Path], name: str) -> list[Path]:
+    """The files in which the column has texts, or all."""
+    found = [path for path in files if _is_text(pq.read_schema(path), name)]
+    return found or list(files)
+
+
+def _is_text(of: pa.Schema, name: str) -> bool:
+    if name not in of.names:
+        return False
+    kind = of.field(name).type
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def with_regions(records: ir.Table, networks: Networks) -> ir.Table:

@@ -31,7 +31,9 @@ CLIENT: Final = "client"
 # The name is part of the hash that forms buckets.
 _ANY: Final = Experiment(name="uncork-experiment", arms=("any",))
 
-OWN: Final = "for columns of your own write a mapping (--mapping my.toml; see records.md)"
+OWN: Final = (
+    "for columns of your own write a mapping (--mapping my.toml; see docs/howto/import-your-records.md)"
+)
 
 JSON_LINES: Final = Mapping(
     name="uncork",
