@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
+use crate::forecast::{CostForecast, makespan};
 use crate::scenario::{Scenario, SizeEstimate};
 use crate::sweep::Item;
 
@@ -12,22 +13,10 @@ const SCHEMA: &str = "uncork.dry-run/1";
 const PACKETS_PER_POINT: f64 = 1.0;
 /// The same, with the files that have it.
 const PACKETS_PER_WRITTEN_POINT: f64 = 12.0;
-
-/// A short run that measures the speed of this machine.
-const CALIBRATION: &str = r#"
-    title = "Calibration"
-    [run]
-    end = "5s"
-    seeds = 1
-    [path]
-    rate = "100mbit"
-    rtt = "20ms"
-    loss = "0.01%"
-    [flow.main]
-    cc = ["cubic", "bbr3"]
-    count = 4
-    bulk = "5s"
-"#;
+/// CPU time of the evaluation for each flow, after the runs and on one thread, on the machine of docs/evidence/forecasts.md.
+const SECONDS_PER_FLOW: f64 = 18e-6;
+/// The same for each cell.
+const SECONDS_PER_CELL: f64 = 1e-3;
 
 /// The plan of all scenarios.
 #[derive(Clone, Debug, Serialize)]
@@ -35,7 +24,7 @@ const CALIBRATION: &str = r#"
 pub struct DryRunDocument {
     #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
     schema: &'static str,
-    /// Packets per second and thread, as just measured; null for runs in real time.
+    /// Packets per second of CPU time, as just measured; null for runs in real time.
     packets_per_s: Option<f64>,
     /// The plan of each scenario.
     scenarios: Vec<ScenarioPlan>,
@@ -61,44 +50,53 @@ pub struct ScenarioPlan {
     points: u64,
     /// Threads that they run on.
     threads: usize,
-    /// How long they take, about.
+    /// Their CPU time, about; null for runs in real time.
+    cpu_seconds: Option<f64>,
+    /// How long they take, about, if other programs are as busy as now.
     seconds: f64,
     /// Files that they write.
     files: Vec<String>,
 }
 
-/// The scenario that measures the speed of a machine, in a short run. `None` if it is wrong, which a test excludes.
-pub fn calibration() -> Option<Scenario> {
-    Scenario::parse("calibration", CALIBRATION, &[], &crate::builtin::NoFiles).ok()
-}
-
 impl ScenarioPlan {
-    /// The plan of the `missing` runs of `all` on up to `jobs` threads, at a `speed` in packets per second and thread or in real time,
-    /// and the `files` that they write.
+    /// The plan of the `missing` runs of `all` on up to `jobs` threads, and the `files` that they write. Without a forecast, runs
+    /// take real time.
     pub fn new(
         scenario: &Scenario,
         (missing, all): (&[Item], usize),
-        (speed, jobs): (Option<f64>, usize),
+        (forecast, jobs): (Option<&CostForecast>, usize),
         files: Vec<String>,
     ) -> Self {
-        let loads = missing.iter().map(|item| scenario.load(item.cell, item.seed));
-        let load = loads.fold(SizeEstimate::default(), SizeEstimate::plus);
-        let ends = missing.iter().map(|item| scenario.cells[item.cell].end.as_nanos() as f64);
+        let load = |item: &Item| scenario.load(item.cell, item.seed);
+        let sum = missing.iter().map(load).fold(SizeEstimate::default(), SizeEstimate::plus);
+        let threads = jobs.min(missing.len().max(1));
         let per_point =
             if files.is_empty() { PACKETS_PER_POINT } else { PACKETS_PER_WRITTEN_POINT };
-        let steps = load.packets as f64 + load.points as f64 * per_point;
-        let threads = jobs.min(missing.len().max(1));
-        let busy = speed.map_or_else(|| ends.sum::<f64>() / 1e9, |speed| steps / speed);
+        let run_seconds = |item: &Item| match forecast {
+            Some(forecast) => {
+                let points = load(item).points as f64 * per_point;
+                forecast.runs[item.cell].seconds + points * forecast.seconds_per_packet()
+            }
+            None => scenario.cells[item.cell].end.as_nanos() as f64 / 1e9,
+        };
+        let stretch = forecast.map_or(1.0, |forecast| forecast.stretch);
+        let cells = scenario.cells.len();
+        let evaluation = SECONDS_PER_FLOW * sum.flows as f64 + SECONDS_PER_CELL * cells as f64;
+        let packets = |forecast: &CostForecast| {
+            missing.iter().map(|item| forecast.runs[item.cell].packets).sum::<f64>().round() as u64
+        };
         Self {
             name: scenario.name.clone(),
-            cells: scenario.cells.len(),
+            cells,
             runs: all,
             kept: all - missing.len(),
-            flows: load.flows,
-            packets: load.packets,
-            points: load.points,
+            flows: sum.flows,
+            packets: forecast.map_or(sum.packets, packets),
+            points: sum.points,
             threads,
-            seconds: busy / threads as f64,
+            cpu_seconds: forecast
+                .map(|_| missing.iter().map(run_seconds).sum::<f64>() + evaluation),
+            seconds: (makespan(missing.iter().map(run_seconds), threads) + evaluation) * stretch,
             files,
         }
     }
@@ -133,8 +131,8 @@ impl DryRunDocument {
         }
         text + &match self.packets_per_s {
             Some(speed) => format!(
-                "A short run went at {:.1} million packets a second and thread on this machine; other \
-                 runs may take half or three times as long. Nothing was written.\n",
+                "The beginnings of some runs went at {:.1} million packets per second of CPU time on \
+                 this machine. Nothing was written.\n",
                 speed / 1e6
             ),
             None => {
@@ -159,6 +157,7 @@ mod tests {
     use uncork_testkit::assert_schema;
 
     use super::*;
+    use crate::forecast::RunCost;
 
     #[test]
     fn schema_is_current() {
@@ -166,9 +165,44 @@ mod tests {
         assert_schema!(DryRunDocument, "dry-run-1", title);
     }
 
+    /// Three flows of one cell.
+    const EVALUATION: f64 = 3.0 * SECONDS_PER_FLOW + SECONDS_PER_CELL;
+
+    fn plan(files: Vec<String>) -> ScenarioPlan {
+        let text = r#"
+            title = "Samples"
+            [run]
+            end = "2s"
+            seeds = 3
+            sample = "1ms"
+            [path]
+            rate = "10mbit"
+            rtt = "20ms"
+            [flow.main]
+            cc = "reno"
+            bulk = "end"
+        "#;
+        let scenario = Scenario::parse("samples", text, &[], &crate::builtin::NoFiles).unwrap();
+        let run = RunCost { packets: 1000.0, seconds: 0.5 };
+        let forecast = CostForecast { runs: vec![run], measured: run, stretch: 2.0 };
+        let items = crate::sweep::items(&scenario);
+        ScenarioPlan::new(&scenario, (&items, 3), (Some(&forecast), 2), files)
+    }
+
+    /// 2,000 points in the run of one seed.
     #[test]
-    fn the_calibration_is_a_scenario() {
-        assert!(calibration().is_some());
+    fn plan_points_of_time_series_take_more_time_if_they_are_written() {
+        let [read, written] = [vec![], vec!["series.parquet".to_owned()]].map(plan);
+        assert_eq!((read.points, read.packets, read.threads), (2000, 3000, 2));
+        let seconds = [read, written].map(|plan| plan.cpu_seconds.unwrap() - EVALUATION);
+        assert_eq!(seconds.map(|seconds| (seconds * 1e6).round() as u64), [2_500_000, 13_500_000]);
+    }
+
+    /// One thread has the run with the points, of 1.5 s, the other one the two others.
+    #[test]
+    fn plan_other_programs_are_busy_takes_longer_on_the_wall_clock() {
+        let seconds = plan(Vec::new()).seconds;
+        assert!((seconds - 2.0 * (1.5 + EVALUATION)).abs() < 1e-9, "{seconds}");
     }
 
     #[test]

@@ -45,8 +45,16 @@ impl Stopwatch {
     }
 }
 
+/// CPU time of the calling thread.
+pub(crate) fn thread_cpu_time() -> Duration {
+    read(ClockId::ThreadCPUTime)
+}
+
 /// CPU time of all threads of this process.
 fn cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::try_from(time).unwrap_or_default()
+    read(ClockId::ProcessCPUTime)
+}
+
+fn read(clock: ClockId) -> Duration {
+    Duration::try_from(clock_gettime(clock)).unwrap_or_default()
 }

@@ -4,6 +4,8 @@ use std::fmt::Display;
 use std::io;
 use std::path::Path;
 
+use uncork_lab::EngineError;
+
 /// Why a command ends early.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -40,6 +42,15 @@ impl Failure {
             io::ErrorKind::NotFound => Self::value(argument, file, "no such file"),
             io::ErrorKind::InvalidData => Self::value(argument, file, "not UTF-8 text"),
             _ => Self::Environment(format!("cannot read '{file}' for '{argument}': {error}")),
+        }
+    }
+
+    /// An engine cannot run something.
+    pub(crate) fn of_engine(error: EngineError) -> Self {
+        if error.is_of_machine {
+            Self::Environment(error.message)
+        } else {
+            Self::Usage(error.message)
         }
     }
 

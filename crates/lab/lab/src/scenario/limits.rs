@@ -1,15 +1,15 @@
 //! Size limits of scenarios.
 
-use uncork_apps::{ArrivalSpec, ClientSpec};
 use uncork_config::Node;
 use uncork_path::RateSpec;
-use uncork_sim::{MSS_BYTES, PACKET_BYTES};
-use uncork_units::{ByteCount, Rate, Rng, Time, TimeDelta};
+use uncork_sim::PACKET_BYTES;
+use uncork_units::{ByteCount, Rate, Time, TimeDelta};
 
 use super::ScenarioError;
+use super::demand::{Demand, wire_bytes};
 use super::draw::Between;
 use super::model::Cell;
-use super::plan::{ArrivalPlan, ClientActivity, FlowPlan, PathPlan, SingleActivity};
+use super::plan::{ClientActivity, FlowPlan, PathPlan, SingleActivity};
 use crate::CompareSpec;
 
 /// Maximum flows per run.
@@ -44,7 +44,11 @@ impl SizeEstimate {
 
     /// The load of `flow` in a run of `cell`.
     fn of(flow: &FlowPlan, cell: &Cell) -> Self {
-        load(flow, &cell.plan.paths[flow.path], cell.end.since(Time::ZERO))
+        let end = cell.end.since(Time::ZERO);
+        let demand = Demand::of(flow, end);
+        let path = &cell.plan.paths[flow.path];
+        let bytes = demand.bytes_in(path, flow.count, &(TimeDelta::ZERO..end));
+        Self { flows: demand.flows, packets: bytes / u64::from(PACKET_BYTES), points: 0 }
     }
 
     /// The load of a run of `cell`.
@@ -144,10 +148,10 @@ pub(super) fn unfinishable(cells: &[Cell]) -> Vec<String> {
             let rate = fastest(&cell.plan.paths[flow.path]);
             let span = cell.end.since(Time::ZERO) - flow.start;
             let is_listed = found.iter().any(|(name, _)| *name == flow.name);
-            if is_listed || wire(*bytes) <= rate.bytes_in(span) {
+            if is_listed || wire_bytes(*bytes) <= rate.bytes_in(span) {
                 continue;
             }
-            let seconds = wire(*bytes) / rate.bytes_per_sec().max(1);
+            let seconds = wire_bytes(*bytes) / rate.bytes_per_sec().max(1);
             found.push((
                 &flow.name,
                 format!(
@@ -185,62 +189,6 @@ fn too_many(tree: &Node, name: &str, what: &str) -> ScenarioError {
     ScenarioError::new(place, format!("this means {what}"))
 }
 
-/// The load of a class: what it wants to send, at most what its links carry.
-fn load(flow: &FlowPlan, path: &PathPlan, end: TimeDelta) -> SizeEstimate {
-    let rate = fastest(path);
-    let own = if path.own_per_flow { flow.count } else { 1 };
-    let capacity = |span: TimeDelta| rate.bytes_in(span.min(end)).saturating_mul(own);
-    let each = |bytes: u64| wire(bytes).saturating_mul(flow.count);
-    let (flows, bytes) = match &flow.work {
-        ClientActivity::One(SingleActivity::Transfer(bytes)) => (flow.count, each(*bytes)),
-        ClientActivity::One(SingleActivity::Bulk(span)) => {
-            (flow.count, capacity(span.unwrap_or(end)))
-        }
-        ClientActivity::One(SingleActivity::Command(command)) => {
-            (flow.count, capacity(command.limit.unwrap_or(end)))
-        }
-        ClientActivity::One(SingleActivity::Media(media)) => {
-            (flow.count, each(media.rate.bytes_in(media.duration.min(end))))
-        }
-        ClientActivity::One(SingleActivity::Client(client, _)) => {
-            (flow.count, asked(client).map_or(u64::MAX, each))
-        }
-        ClientActivity::Arrivals(plan) => {
-            let (flows, bytes) = arriving(plan);
-            (flows.saturating_mul(flow.count), each(bytes))
-        }
-    };
-    let packets = bytes.min(capacity(end)) / u64::from(PACKET_BYTES);
-    SizeEstimate { flows, packets, points: 0 }
-}
-
-/// Bytes requested by a client, if known.
-fn asked(client: &ClientSpec) -> Option<u64> {
-    match client {
-        ClientSpec::Fetch(fetch) => Some(fetch.sizes.mean().saturating_mul(fetch.requests?)),
-        ClientSpec::Audio(audio) => Some(audio.tracks.iter().map(uncork_apps::Track::bytes).sum()),
-        ClientSpec::Video(video) => Some(video.ladder.last()?.bytes_in(video.duration)),
-        _ => None,
-    }
-}
-
-/// Connections and bytes of a client's arrivals. For a Poisson process, five standard deviations
-/// more connections than the mean.
-fn arriving(plan: &ArrivalPlan) -> (u64, u64) {
-    match plan {
-        ArrivalPlan::Poisson { mean_gap, sizes, length } => {
-            let mean = length.as_nanos() / mean_gap.as_nanos().max(1);
-            let flows = mean.saturating_add(5 * mean.isqrt());
-            (flows, mean.saturating_mul(sizes.mean()))
-        }
-        ArrivalPlan::Trace(trace) => {
-            let arrivals = ArrivalSpec::Trace(trace.clone()).arrivals(Rng::new(0, 0));
-            let each = arrivals.into_iter().flatten();
-            each.fold((0, 0), |(flows, bytes), arrival| (flows + 1, bytes + arrival.bytes))
-        }
-    }
-}
-
 /// A rate that the path's link does not exceed for long; a medium one for drawn rates.
 fn fastest(path: &PathPlan) -> Rate {
     let drawn = path.draws.rate.as_ref().and_then(super::draw::Draw::extremes);
@@ -252,10 +200,4 @@ fn fastest(path: &PathPlan) -> Rate {
         }
         _ => middle.unwrap_or_else(|| link.nominal_rate()),
     }
-}
-
-/// Size of `payload` bytes on the wire.
-fn wire(payload: u64) -> u64 {
-    let packets = payload.div_ceil(u64::from(MSS_BYTES));
-    packets.saturating_mul(u64::from(PACKET_BYTES))
 }

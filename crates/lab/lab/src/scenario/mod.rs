@@ -4,6 +4,7 @@
 //! them.
 
 mod axis;
+mod demand;
 mod draw;
 mod instance;
 mod keys;
@@ -18,6 +19,7 @@ mod read;
 mod set;
 
 pub(crate) use axis::{Places, names as axis_names};
+pub(crate) use demand::{Amount, Demand, Span, link_bytes};
 pub(crate) use instance::usual_spread;
 pub(crate) use limits::MAX_CELLS;
 pub use limits::SizeEstimate;

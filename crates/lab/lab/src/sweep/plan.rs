@@ -14,6 +14,13 @@ pub struct Item {
     pub seed: u64,
 }
 
+impl Item {
+    /// The order in which runs are started: first one of each cell, to measure the cost of the rest.
+    pub fn order(&self) -> (u64, usize) {
+        (self.seed, self.cell)
+    }
+}
+
 /// All runs of `scenario`, by cell and seed.
 pub fn items(scenario: &Scenario) -> Vec<Item> {
     let seeds =

@@ -90,8 +90,7 @@ impl Work<'_> {
         // twice.
         let writer = self.directory.as_ref().map(writer).transpose()?;
         let (mut runs, mut missing) = self.kept(items)?;
-        // First one run of each cell, to measure the cost of the rest.
-        missing.sort_by_key(|item| (item.seed, item.cell));
+        missing.sort_by_key(Item::order);
         runs.append(&mut self.run_items(&missing, (tracker, writer.as_ref()), stop)?);
         if runs.len() < items.len() {
             return Err(self.interrupted(runs.len(), items.len()));
@@ -161,13 +160,7 @@ impl Work<'_> {
             (Some(error), Some(directory)) => {
                 Err(Failure::unkept(directory.results(), &error, &self.again))
             }
-            _ => runs.map_err(|error| {
-                if error.is_of_machine {
-                    Failure::Environment(error.message)
-                } else {
-                    Failure::Usage(error.message)
-                }
-            }),
+            _ => runs.map_err(Failure::of_engine),
         }
     }
 

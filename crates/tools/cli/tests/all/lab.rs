@@ -119,31 +119,6 @@ fn dry_run_reports_the_size_of_a_sweep_and_writes_nothing() {
     assert!(again.stdout.contains("of them there already"), "{}", again.stdout);
 }
 
-/// A point each millisecond takes more time than the packets.
-#[test]
-fn dry_run_counts_the_points_of_time_series() {
-    let scratch = Scratch::new("lab-dry-points");
-    let plan = |arguments: &str| {
-        let dry =
-            lab(&scratch, SMALL, &format!("run small.toml --dry-run --format json {arguments}"));
-        serde_json::from_str::<serde_json::Value>(&dry.stdout).unwrap()
-    };
-    let seconds_per_packet = |plan: &serde_json::Value| {
-        let per_s = plan["packets_per_s"].as_f64().unwrap();
-        let plan = &plan["scenarios"][0];
-        let busy = plan["seconds"].as_f64().unwrap() * plan["threads"].as_f64().unwrap();
-        busy * per_s / plan["packets"].as_f64().unwrap()
-    };
-    let without = plan("");
-    assert_eq!(without["scenarios"][0]["points"], 0);
-    assert!((seconds_per_packet(&without) - 1.0).abs() < 1e-6, "{without}");
-    let with = plan("--set run.sample=1ms");
-    assert!(with["scenarios"][0]["points"].as_u64().unwrap() > 1000, "{with}");
-    assert!(seconds_per_packet(&with) > 1.1, "{with}");
-    let written = plan("--set run.sample=1ms -o out");
-    assert!(seconds_per_packet(&written) > 2.0 * seconds_per_packet(&with), "{written}");
-}
-
 /// Packets sent by all runs in `out`.
 fn packets(scratch: &Scratch) -> f64 {
     let archive = std::fs::read_to_string(scratch.path("out/runs/runs.archive")).unwrap();
