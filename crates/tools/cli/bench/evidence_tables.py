@@ -17,11 +17,18 @@ def main(description: str | None, page: str, tables: Mapping[str, Callable[[Path
     made = {name: table(arguments.uncork) for name, table in tables.items()}
     print("\n".join(made.values()), end="")
     if arguments.write:
-        file = EVIDENCE / page
-        text = file.read_text(encoding="utf-8")
-        for name, table in made.items():
-            begin = f"<!-- table: {name} -->\n"
-            before, _, rest = text.partition(begin)
-            _, _, after = rest.partition(END)
-            text = before + begin + table + END + after
-        file.write_text(text, encoding="utf-8")
+        write(page, made)
+
+
+def write(page: str, tables: Mapping[str, str]) -> None:
+    """Replaces tables of a page, by their names."""
+    file = EVIDENCE / page
+    text = file.read_text(encoding="utf-8")
+    for name, table in tables.items():
+        begin = f"<!-- table: {name} -->\n"
+        before, found, rest = text.partition(begin)
+        if not found:
+            raise SystemExit(f"{file}: no table {name!r}; add {begin.strip()} and {END.strip()}")
+        _, _, after = rest.partition(END)
+        text = before + begin + table + END + after
+    file.write_text(text, encoding="utf-8")
