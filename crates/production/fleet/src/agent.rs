@@ -18,11 +18,11 @@ use crate::disk::Current;
 use crate::memory::Failed;
 use crate::report::{SCHEMA, cut};
 use crate::rollout::RolloutError;
-use crate::store::{Condition, Got, Object, Store, StoreError, Tag};
 use crate::{
     ActiveVersion, Apply, Bundle, Disk, HostName, HostState, Kind, MAX_BUNDLE, Memory, POLICY,
     PackedFile, Refusal, Report, Rollout, Target,
 };
+use uncork_store::{Condition, Got, Object, Store, StoreError, Tag};
 
 /// How an agent is set up.
 #[derive(Clone, Debug)]

@@ -5,9 +5,9 @@
 //! roll-out, and no agent reads it.
 
 use serde::{Deserialize, Serialize};
+use uncork_store::{Condition, Got, StoreError, Tag};
 
 use crate::publish::PublishError;
-use crate::store::{Condition, Got, StoreError, Tag};
 use crate::{Fleet, HostName};
 
 const SCHEMA: &str = "uncork.fleet-lease/1";

@@ -1,6 +1,6 @@
 //! Policies for many hosts: signed bundles in a store, a staged roll-out, and an agent on each host.
 //!
-//! The store is a directory or an object store ([`store`]); no server is ours. A publisher writes bundles ([`Bundle`]) and one
+//! The store is a directory or an object store ([`uncork_store`]); no server is ours. A publisher writes bundles ([`Bundle`]) and one
 //! signed document that names the version of each host ([`Rollout`]). An [`Agent`] reads both, verifies them before it parses
 //! them, activates whole versions ([`Disk`]), and leaves a [`Report`] in the store. Times are arguments.
 #![cfg(target_os = "linux")]
@@ -22,7 +22,6 @@ mod rollout;
 mod sealed;
 mod stage;
 mod status;
-pub mod store;
 
 pub use agent::{Agent, AgentSpec};
 pub use apply::{Apply, Commands};

@@ -1,7 +1,8 @@
 //! What a planner publishes: at most one version at a time, again and again the same without effect.
 
+use uncork_store::Condition;
+
 use crate::publish::PublishError;
-use crate::store::Condition;
 use crate::{Fleet, HostName, PackedFile, Rollout, SigningKey, Stage, Target};
 
 /// What came of it.

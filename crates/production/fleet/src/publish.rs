@@ -10,11 +10,11 @@ use crate::gate::Says;
 use crate::report::{MAX_REPORT, Report};
 use crate::rollout::RolloutError;
 use crate::status::{HostStatus, Reported, first_hosts};
-use crate::store::{Condition, Got, Store, StoreError, Tag};
 use crate::{
     Bundle, Gate, HostName, Kind, Lease, MAX_BUNDLE, PackedFile, Progress, Rollout, SigningKey,
     Stage, Target,
 };
+use uncork_store::{Condition, Got, Store, StoreError, Tag};
 
 /// A fleet's store, for those who publish and look.
 pub struct Fleet<'a> {
@@ -124,20 +124,18 @@ impl<'a> Fleet<'a> {
     ///
     /// The store cannot be read. A report that cannot be read is in the result.
     pub fn reports(&self) -> Result<Vec<Reported>, PublishError> {
+        let names = self.store.list("reports")?;
+        let host = |name: &String| name.strip_suffix(".json")?.parse::<HostName>().ok();
+        let hosts: Vec<HostName> = names.iter().filter_map(host).collect();
+        let objects: Vec<String> = hosts.iter().map(Report::object).collect();
         let mut reports = Vec::new();
-        for name in self.store.list("reports")? {
-            let host = name.strip_suffix(".json").and_then(|name| name.parse::<HostName>().ok());
-            let Some(host) = host else { continue };
-            let object = match self.store.get(&Report::object(&host), MAX_REPORT, None) {
-                Ok(Got::Object(object)) => object,
+        for (host, got) in hosts.into_iter().zip(self.store.get_all(&objects, MAX_REPORT)) {
+            let report = match got {
+                Ok(Got::Object(object)) => Report::read(&object.bytes, &host)
+                    .map(|report| (report, object.modified_unix_s)),
                 Ok(_) => continue,
-                Err(error) => {
-                    reports.push(Reported { host, report: Err(error.to_string()) });
-                    continue;
-                }
+                Err(error) => Err(error.to_string()),
             };
-            let report = Report::read(&object.bytes, &host);
-            let report = report.map(|report| (report, object.modified_unix_s));
             reports.push(Reported { host, report });
         }
         Ok(reports)

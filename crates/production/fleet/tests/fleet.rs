@@ -16,13 +16,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::process::{Signal, getpid, kill_process};
-use uncork_fleet::store::{Condition, Directory, Got, Store, StoreError, Tag};
 use uncork_fleet::{
     Agent, AgentSpec, Apply, Commands, Disk, Fleet, FleetStatus, HostName, HostState, Next,
     PackedFile, Planned, PublishError, Report, Rollout, SigningKey, Stage, Steps, public_key_pem,
     read_public_key,
 };
 use uncork_policy::PublicKey;
+use uncork_store::{Condition, Directory, Got, Store, StoreError, Tag};
 use uncork_testkit::{Scratch, assert_message};
 
 const DEFAULT: &[u8] = b"# the default\n";
@@ -95,6 +95,11 @@ impl Store for Link {
         self.directory.put(name, bytes, condition)?;
         self.written.borrow_mut().insert(name.to_owned(), self.now.get());
         Ok(())
+    }
+
+    fn put_file(&self, name: &str, file: &Path) -> Result<(), StoreError> {
+        self.is_there()?;
+        self.directory.put_file(name, file)
     }
 
     fn list(&self, folder: &str) -> Result<Vec<String>, StoreError> {

@@ -20,7 +20,10 @@ const COMMANDS: [LeftOut; 13] = [
         "Check and explain policies, which choose a controller for each connection (docs/reference/policy.md)",
     ),
     ("serve", "Serve files over HTTP with the congestion control that you choose"),
-    ("records", "Make roll-ups of flow records: counts that add up (docs/reference/rollups.md)"),
+    (
+        "records",
+        "Make roll-ups of flow records, and ship them to a store (docs/reference/rollups.md)",
+    ),
     (
         "play",
         "Measure HTTP downloads and music playback as a client sees them (docs/reference/play.md)",

@@ -14,6 +14,7 @@ mod host;
 mod kernel;
 pub(crate) mod lab;
 #[cfg(target_os = "linux")]
+mod nap;
 mod open_files;
 #[cfg(target_os = "linux")]
 mod play;
@@ -23,9 +24,13 @@ mod rollup;
 mod rollup_args;
 mod serve;
 #[cfg(target_os = "linux")]
+mod ship;
+#[cfg(target_os = "linux")]
 mod status;
 #[cfg(target_os = "linux")]
 mod steer;
+#[cfg(target_os = "linux")]
+mod store;
 #[cfg(target_os = "linux")]
 mod ttl;
 mod unix_time;

@@ -10,6 +10,8 @@ use uncork_rollup::{Period, Rollup, RollupSpec, Rollups, is_rollup};
 
 use super::records;
 use super::rollup_args::host_name;
+#[cfg(target_os = "linux")]
+use super::ship;
 use crate::failure::Failure;
 use crate::stdout;
 
@@ -27,7 +29,7 @@ Exit status: 0 done, 2 wrong usage or invalid records, 3 a file cannot be read o
 
 const FILES: &str = "<FILE|DIR>...";
 
-/// Make roll-ups of flow records: counts that add up (docs/reference/rollups.md)
+/// Make roll-ups of flow records, and ship them to a store (docs/reference/rollups.md)
 #[derive(Args, Debug)]
 pub(crate) struct RecordsArgs {
     #[command(subcommand)]
@@ -39,6 +41,10 @@ enum RecordsCommand {
     /// Make roll-ups: counts by client network, arm and period that any engine can add up
     #[command(before_help = EXAMPLES, after_help = AFTER)]
     Rollup(RollupFilesArgs),
+    /// Ship finished files of a directory to a store, each once
+    #[cfg(target_os = "linux")]
+    #[command(before_help = ship::EXAMPLES, after_help = ship::AFTER)]
+    Ship(ship::ShipArgs),
 }
 
 #[derive(Args, Debug)]
@@ -61,7 +67,14 @@ struct RollupFilesArgs {
 }
 
 pub(crate) fn run(args: &RecordsArgs) -> Result<(), Failure> {
-    let RecordsCommand::Rollup(args) = &args.command;
+    match &args.command {
+        RecordsCommand::Rollup(args) => make(args),
+        #[cfg(target_os = "linux")]
+        RecordsCommand::Ship(args) => ship::run(args),
+    }
+}
+
+fn make(args: &RollupFilesArgs) -> Result<(), Failure> {
     fs::create_dir_all(&args.output).map_err(|error| unwritable(&args.output, &error))?;
     let mut written = Written::default();
     let files = all_files(&args.files)?;

@@ -9,6 +9,7 @@ use uncork_units::TimeDelta;
 const EXAMPLES: &str = "\
 Examples:
   uncork agent /srv/fleet --public-key fleet.key.pub
+  uncork agent s3://policies/fleet --public-key fleet.key.pub
   uncork agent /srv/fleet --public-key fleet.key.pub --place fra1 --every 1min
   uncork agent /srv/fleet --public-key fleet.key.pub --apply 'uncork policy check $POLICY' --once";
 
@@ -24,7 +25,7 @@ runs, or the directory cannot be written; 5 a bug.";
 #[derive(Args, Debug)]
 #[command(before_help = EXAMPLES, after_help = AFTER)]
 pub(crate) struct AgentArgs {
-    /// Store: a directory
+    /// Store: a directory, s3://, gs:// or az://BUCKET/PREFIX, or https://HOST/PREFIX
     #[arg(value_name = "STORE")]
     pub(super) store: String,
     /// Public key of the publisher; repeat for several

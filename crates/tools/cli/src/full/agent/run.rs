@@ -3,30 +3,25 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use rustix::thread::{NanosleepRelativeResult, nanosleep};
-use rustix::time::Timespec;
-use uncork_fleet::store::{self, Store, StoreError};
 use uncork_fleet::{Agent, AgentSpec, Commands, Disk, HostName, HostState, Report, Steps};
+use uncork_store::Store;
 
 use super::args::AgentArgs;
 use crate::failure::Failure;
 use crate::full::fleet::public_keys;
+use crate::full::nap::sleep;
+use crate::full::store;
 use crate::full::unix_time::unix_s;
 use crate::interrupt::flag_on_signal;
 
 const DEFAULT: &str = "# No version is valid: connections have the defaults of this host.\n";
-/// The longest sleep: a signal just before one is noticed after it.
-const NAP: Duration = Duration::from_secs(10);
 
 pub(crate) fn run(args: &AgentArgs) -> Result<(), Failure> {
     let spec = spec(args)?;
-    let store = store::open(&args.store).map_err(|error| match error {
-        StoreError::Address(reason) => Failure::value("<STORE>", &args.store, reason),
-        error => Failure::Environment(error.to_string()),
-    })?;
+    let store = store::open(&args.store)?;
     let disk = Disk::new(&args.output, Steps::default());
     let _lock = disk.lock().map_err(|error| Failure::Environment(error.to_string()))?;
     let commands = Commands { apply: args.apply.clone(), applied: args.applied.clone() };
@@ -125,19 +120,6 @@ fn pause(every: Duration, host: &HostName) -> Duration {
     let mut hasher = DefaultHasher::new();
     host.as_str().hash(&mut hasher);
     every * 9 / 10 + every / 500 * (hasher.finish() % 100) as u32
-}
-
-/// Sleeps, or until a signal.
-fn sleep(pause: Duration, stop: &AtomicBool) {
-    let mut left = pause;
-    while !left.is_zero() && !stop.load(Ordering::Relaxed) {
-        let nap = left.min(NAP);
-        let time =
-            Timespec { tv_sec: nap.as_secs().cast_signed(), tv_nsec: nap.subsec_nanos().into() };
-        if let NanosleepRelativeResult::Ok = nanosleep(&time) {
-            left -= nap;
-        }
-    }
 }
 
 #[cfg(test)]

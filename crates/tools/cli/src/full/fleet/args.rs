@@ -15,6 +15,7 @@ Examples:
 const PUBLISH_EXAMPLES: &str = "\
 Examples:
   uncork fleet publish /srv/fleet policy.toml --key fleet.key
+  uncork fleet publish s3://policies/fleet policy.toml --key fleet.key
   uncork fleet publish /srv/fleet policy.toml --key fleet.key --stages place:fra1,10%,100% --hold 2h
   uncork fleet publish /srv/fleet --key fleet.key --stop-if verdict.json --roll-back
   uncork fleet publish /srv/fleet learned/current/policy.toml --key fleet.key --holder planner1";
@@ -134,7 +135,7 @@ pub(super) enum FleetCommand {
 
 #[derive(Args, Debug)]
 pub(super) struct ReadArgs {
-    /// Store: a directory
+    /// Store: a directory, or s3://, gs:// or az://BUCKET/PREFIX
     #[arg(value_name = "STORE")]
     pub(super) store: String,
     /// Public key of the publisher; repeat for several
@@ -144,7 +145,7 @@ pub(super) struct ReadArgs {
 
 #[derive(Args, Debug)]
 pub(super) struct WriteArgs {
-    /// Store: a directory
+    /// Store: a directory, or s3://, gs:// or az://BUCKET/PREFIX
     #[arg(value_name = "STORE")]
     pub(super) store: String,
     /// Private key (Ed25519, PEM), as `uncork fleet keygen` makes it

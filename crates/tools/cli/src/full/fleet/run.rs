@@ -3,19 +3,19 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use uncork_fleet::store::{self, Store, StoreError, Tag};
 use uncork_fleet::{
     Fleet, FleetStatus, HostStatus, Next, Planned, PublishError, Rollout, SigningKey, Stage,
 };
 use uncork_policy::PublicKey;
 use uncork_records::rfc3339;
+use uncork_store::{Store, Tag};
 use uncork_units::TimeDelta;
 
 use super::args::{FleetArgs, FleetCommand, LeaseArgs, PublishArgs, ReadArgs, StopArgs, WriteArgs};
 use super::files::{gates, packed, public_keys, signing_key, write_keys};
 use crate::failure::Failure;
-use crate::full::file;
 use crate::full::unix_time::unix_s;
+use crate::full::{file, store};
 use crate::values::TextFormat;
 use crate::{print, stdout};
 
@@ -60,7 +60,7 @@ struct Opened {
 impl Opened {
     fn read(args: &ReadArgs) -> Result<Self, Failure> {
         Ok(Self {
-            store: open(&args.store)?,
+            store: store::open(&args.store)?,
             keys: public_keys("--public-key <FILE>", &args.public_key)?,
         })
     }
@@ -69,7 +69,7 @@ impl Opened {
         let key = signing_key(&args.key)?;
         let mut keys = public_keys("--public-key <FILE>", &args.public_key)?;
         keys.push(key.public());
-        Ok((Self { store: open(&args.store)?, keys }, key))
+        Ok((Self { store: store::open(&args.store)?, keys }, key))
     }
 
     fn fleet(&self) -> Fleet<'_> {
@@ -82,13 +82,6 @@ impl Opened {
         let status = FleetStatus::new(&current.0, fleet.reports().map_err(failure)?, now());
         Ok((current, status))
     }
-}
-
-fn open(address: &str) -> Result<Box<dyn Store>, Failure> {
-    store::open(address).map_err(|error| match error {
-        StoreError::Address(reason) => Failure::value("<STORE>", address, reason),
-        error => Failure::Environment(error.to_string()),
-    })
 }
 
 fn failure(error: PublishError) -> Failure {

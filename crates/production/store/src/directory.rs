@@ -1,14 +1,14 @@
 //! A directory as a store.
 
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::io::{self, ErrorKind, Read as _, Seek as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process;
 
 use rustix::fs::{FlockOperation, OFlags, flock};
 
-use super::{Condition, Got, Object, Store, StoreError, Tag};
+use crate::{Condition, Got, Object, Store, StoreError, Tag};
 
 /// A directory, perhaps on a network file system. Objects are files that are written whole and renamed. Writers with a condition
 /// lock `.lock`.
@@ -50,14 +50,15 @@ impl Directory {
         Ok(Got::Object(Object { bytes, tag, modified_unix_s }))
     }
 
-    fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+    /// Writes what the reader has.
+    fn write(&self, name: &str, mut content: impl io::Read) -> io::Result<()> {
         let path = self.0.join(name);
         let folder = path.parent().unwrap_or(&self.0);
         let file = path.file_name().unwrap_or_default().to_string_lossy();
         let new = folder.join(format!(".{file}.{}.new", process::id()));
         let written = (|| {
             let mut opened = File::create(&new)?;
-            opened.write_all(bytes)?;
+            io::copy(&mut content, &mut opened)?;
             opened.sync_all()?;
             fs::rename(&new, &path)
         })();
@@ -77,20 +78,36 @@ impl Directory {
         flock(&lock, FlockOperation::LockExclusive)?;
         Ok(lock)
     }
-}
 
-impl Store for Directory {
-    fn get(&self, name: &str, max: u64, known: Option<&Tag>) -> Result<Got, StoreError> {
-        let got = self.read(name, max, known).map_err(|error| self.away(name, &error))?;
-        match got {
-            Got::Object(object) if object.bytes.len() as u64 > max => {
-                Err(StoreError::Large(self.0.join(name).display().to_string(), max))
+    /// Whether an object has the content of a file.
+    fn has(&self, name: &str, file: &File) -> bool {
+        let same = |mut other: File, mut file: &File| -> io::Result<bool> {
+            if other.metadata()?.len() != file.metadata()?.len() {
+                return Ok(false);
             }
-            got => Ok(got),
-        }
+            let (mut one, mut two) = (vec![0; 1 << 16], vec![0; 1 << 16]);
+            file.rewind()?;
+            loop {
+                let read = other.read(&mut one)?;
+                if read == 0 {
+                    return Ok(true);
+                }
+                file.read_exact(&mut two[..read])?;
+                if one[..read] != two[..read] {
+                    return Ok(false);
+                }
+            }
+        };
+        File::open(self.0.join(name)).and_then(|other| same(other, file)).unwrap_or(false)
     }
 
-    fn put(&self, name: &str, bytes: &[u8], condition: &Condition) -> Result<(), StoreError> {
+    /// Writes what the reader has, if the condition holds.
+    fn put_if(
+        &self,
+        name: &str,
+        content: impl io::Read,
+        condition: &Condition,
+    ) -> Result<(), StoreError> {
         let away = |error: io::Error| self.away(name, &error);
         let folder = self.0.join(name);
         fs::create_dir_all(folder.parent().unwrap_or(&self.0)).map_err(away)?;
@@ -106,7 +123,32 @@ impl Store for Directory {
         if !holds {
             return Err(StoreError::Conflict(self.0.join(name).display().to_string()));
         }
-        self.write(name, bytes).map_err(away)
+        self.write(name, content).map_err(away)
+    }
+}
+
+impl Store for Directory {
+    fn get(&self, name: &str, max: u64, known: Option<&Tag>) -> Result<Got, StoreError> {
+        let got = self.read(name, max, known).map_err(|error| self.away(name, &error))?;
+        match got {
+            Got::Object(object) if object.bytes.len() as u64 > max => {
+                Err(StoreError::Large(self.0.join(name).display().to_string(), max))
+            }
+            got => Ok(got),
+        }
+    }
+
+    fn put(&self, name: &str, bytes: &[u8], condition: &Condition) -> Result<(), StoreError> {
+        self.put_if(name, bytes, condition)
+    }
+
+    fn put_file(&self, name: &str, file: &Path) -> Result<(), StoreError> {
+        let opened = File::open(file)
+            .map_err(|error| StoreError::File(file.display().to_string(), error.to_string()))?;
+        match self.put_if(name, &opened, &Condition::New) {
+            Err(StoreError::Conflict(_)) if self.has(name, &opened) => Ok(()),
+            put => put,
+        }
     }
 
     fn list(&self, folder: &str) -> Result<Vec<String>, StoreError> {
@@ -124,12 +166,13 @@ impl Store for Directory {
 /// A renamed file has another inode; one that is written in place has another time.
 fn tag(metadata: &Metadata) -> Tag {
     let (inode, size) = (metadata.ino(), metadata.size());
-    Tag(format!(
+    let etag = format!(
         "{inode:x}-{size:x}-{:x}-{:x}-{:x}",
         metadata.mtime(),
         metadata.mtime_nsec(),
         metadata.ctime_nsec()
-    ))
+    );
+    Tag { etag, generation: None }
 }
 
 #[cfg(test)]

@@ -1,0 +1,291 @@
+//! From a directory to a store: finished files, each once.
+//!
+//! A file is removed when the store has acknowledged it. What ends in between ends with the file in both: the next pass finds that
+//! the store has it, and removes it. If the store stays away, the spool has a limit. Then the oldest files are dropped, records
+//! before roll-ups, and counted.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use rustix::fs::{FlockOperation, flock};
+
+use crate::{Store, StoreError};
+
+/// A directory with files for a store.
+#[derive(Clone, Debug)]
+pub struct Spool {
+    directory: PathBuf,
+    /// Files with names that begin so go first, and are dropped last.
+    first: &'static str,
+    max_bytes: u64,
+}
+
+/// How a pass ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pass {
+    /// What the store has now.
+    pub shipped: Amount,
+    /// The names that were removed although the store does not have them.
+    pub dropped_names: Vec<String>,
+    /// How much that is.
+    pub dropped: Amount,
+    /// What the directory still has.
+    pub waiting: Amount,
+    /// Why a file was not shipped.
+    pub problem: Option<StoreError>,
+}
+
+/// Files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Amount {
+    /// How many.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl Amount {
+    fn add(&mut self, bytes: u64) {
+        self.files += 1;
+        self.bytes += bytes;
+    }
+}
+
+/// A finished file. Their order is that in which they are shipped.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Finished {
+    is_later: bool,
+    modified: SystemTime,
+    name: String,
+    bytes: u64,
+}
+
+impl Spool {
+    /// The files in `directory`. Names that begin with `first` go first, and are dropped last.
+    pub fn new(directory: &Path, first: &'static str, max_bytes: u64) -> Self {
+        Self { directory: directory.to_owned(), first, max_bytes }
+    }
+
+    /// While it lives, no other process ships this directory.
+    ///
+    /// # Errors
+    ///
+    /// Another one does, or the directory cannot be written.
+    pub fn lock(&self) -> io::Result<File> {
+        let lock = File::create(self.directory.join(".ship.lock"))?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+        Ok(lock)
+    }
+
+    /// Ships what is finished, the oldest first, until the store is away; then drops what is above the limit. `stops` is asked
+    /// before each file.
+    ///
+    /// # Errors
+    ///
+    /// The directory cannot be read or written.
+    pub fn pass(&self, store: &dyn Store, stops: impl Fn() -> bool) -> io::Result<Pass> {
+        let mut pass = Pass::default();
+        let mut waiting = Vec::new();
+        let mut is_away = false;
+        for file in self.finished()? {
+            if is_away || stops() {
+                waiting.push(file);
+                continue;
+            }
+            match store.put_file(&file.name, &self.directory.join(&file.name)) {
+                Ok(()) => {
+                    self.remove(&file)?;
+                    pass.shipped.add(file.bytes);
+                }
+                Err(error) => {
+                    is_away = matches!(error, StoreError::Away(..));
+                    pass.problem.get_or_insert(error);
+                    waiting.push(file);
+                }
+            }
+        }
+        self.drop_oldest(waiting, &mut pass)?;
+        Ok(pass)
+    }
+
+    /// Finished files, in the order in which they are shipped. Files that are not have names that begin with a dot.
+    fn finished(&self) -> io::Result<Vec<Finished>> {
+        let mut files = Vec::new();
+        for entry in fs::read_dir(&self.directory)? {
+            let entry = entry?;
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            if name.starts_with('.') || !name.ends_with(".parquet") {
+                continue;
+            }
+            let metadata = match entry.metadata() {
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                metadata => metadata?,
+            };
+            if metadata.is_file() {
+                let is_later = !name.starts_with(self.first);
+                let modified = metadata.modified()?;
+                files.push(Finished { is_later, modified, name, bytes: metadata.len() });
+            }
+        }
+        files.sort();
+        Ok(files)
+    }
+
+    /// Removes files until the others fit: of the kind that is shipped last, the oldest first.
+    fn drop_oldest(&self, mut waiting: Vec<Finished>, pass: &mut Pass) -> io::Result<()> {
+        waiting.sort_by_key(|file| (!file.is_later, file.modified));
+        let mut left: u64 = waiting.iter().map(|file| file.bytes).sum();
+        for file in waiting {
+            if left > self.max_bytes {
+                self.remove(&file)?;
+                left -= file.bytes;
+                pass.dropped.add(file.bytes);
+                pass.dropped_names.push(file.name);
+            } else {
+                pass.waiting.add(file.bytes);
+            }
+        }
+        Ok(())
+    }
+
+    fn remove(&self, file: &Finished) -> io::Result<()> {
+        match fs::remove_file(self.directory.join(&file.name)) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            removed => removed,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::fs::FileTimes;
+    use std::time::Duration;
+
+    use uncork_testkit::Scratch;
+
+    use super::*;
+    use crate::{Condition, Directory, Got, Tag};
+
+    /// A store that can be away.
+    struct Link(Directory, Cell<bool>);
+
+    impl Store for Link {
+        fn get(&self, name: &str, max: u64, known: Option<&Tag>) -> Result<Got, StoreError> {
+            self.0.get(name, max, known)
+        }
+
+        fn put(&self, name: &str, bytes: &[u8], condition: &Condition) -> Result<(), StoreError> {
+            self.0.put(name, bytes, condition)
+        }
+
+        fn put_file(&self, name: &str, file: &Path) -> Result<(), StoreError> {
+            if self.1.get() {
+                return Err(StoreError::Away(name.to_owned(), "timed out".to_owned()));
+            }
+            self.0.put_file(name, file)
+        }
+
+        fn list(&self, folder: &str) -> Result<Vec<String>, StoreError> {
+            self.0.list(folder)
+        }
+    }
+
+    struct World {
+        scratch: Scratch,
+        link: Link,
+    }
+
+    impl World {
+        fn new(name: &str) -> Self {
+            let scratch = Scratch::new(name);
+            fs::create_dir(scratch.path("spool")).unwrap();
+            fs::create_dir(scratch.path("store")).unwrap();
+            let link = Link(Directory::new(&scratch.path("store")), Cell::new(false));
+            Self { scratch, link }
+        }
+
+        /// A file of a hundred bytes.
+        fn write(&self, name: &str, age: u64) {
+            let path = self.scratch.path("spool").join(name);
+            fs::write(&path, [0; 100]).unwrap();
+            let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000 - age);
+            let times = FileTimes::new().set_modified(time);
+            File::options().write(true).open(path).unwrap().set_times(times).unwrap();
+        }
+
+        fn pass(&self, max_bytes: u64) -> Pass {
+            let spool = Spool::new(&self.scratch.path("spool"), "rollup-", max_bytes);
+            spool.pass(&self.link, || false).unwrap()
+        }
+
+        fn shipped(&self) -> Vec<String> {
+            self.link.list("").unwrap()
+        }
+    }
+
+    #[test]
+    fn finished_files_are_in_the_store_and_then_gone() {
+        let world = World::new("spool-ship");
+        for name in ["rollup-a.parquet", "responses-b.parquet", ".rollup-c.parquet.part", "notes"] {
+            world.write(name, 1);
+        }
+        let pass = world.pass(0);
+        assert_eq!(pass.shipped, Amount { files: 2, bytes: 200 });
+        assert_eq!((pass.dropped, pass.waiting), Default::default());
+        assert_eq!(world.shipped(), ["responses-b.parquet", "rollup-a.parquet"]);
+        assert_eq!(world.pass(0), Pass::default(), "nothing is shipped twice");
+    }
+
+    #[test]
+    fn store_away_drops_the_oldest_records_first_and_counts_them() {
+        let world = World::new("spool-limit");
+        world.link.1.set(true);
+        for (name, age) in [
+            ("rollup-old.parquet", 9),
+            ("rollup-new.parquet", 1),
+            ("responses-old.parquet", 8),
+            ("responses-new.parquet", 2),
+        ] {
+            world.write(name, age);
+        }
+        let pass = world.pass(400);
+        assert!(matches!(pass.problem, Some(StoreError::Away(..))));
+        assert_eq!((pass.dropped.files, pass.waiting.files), (0, 4));
+        assert_eq!(world.pass(399).dropped_names, ["responses-old.parquet"]);
+        let names = ["responses-new.parquet", "rollup-old.parquet"];
+        let pass = world.pass(199);
+        assert_eq!(pass.dropped_names, names);
+        assert_eq!(pass.dropped, Amount { files: 2, bytes: 200 });
+        world.link.1.set(false);
+        assert_eq!(world.pass(0).shipped.files, 1);
+        assert_eq!(world.shipped(), ["rollup-new.parquet"]);
+    }
+
+    #[test]
+    fn other_file_of_the_same_name_in_the_store_stays_and_others_go_on() {
+        let world = World::new("spool-conflict");
+        world.write("responses-a.parquet", 2);
+        world.write("responses-b.parquet", 1);
+        fs::write(world.scratch.path("store").join("responses-a.parquet"), "other").unwrap();
+        let pass = world.pass(1000);
+        assert!(matches!(pass.problem, Some(StoreError::Conflict(_))));
+        assert_eq!((pass.shipped.files, pass.waiting.files), (1, 1));
+        // The same content: a process that died after the store had it.
+        fs::write(world.scratch.path("store").join("responses-a.parquet"), [0; 100]).unwrap();
+        let pass = world.pass(1000);
+        assert_eq!((pass.shipped.files, pass.problem), (1, None));
+    }
+
+    #[test]
+    fn one_process_ships_a_directory() {
+        let world = World::new("spool-lock");
+        let spool = Spool::new(&world.scratch.path("spool"), "rollup-", 0);
+        let lock = spool.lock().unwrap();
+        assert_eq!(spool.lock().unwrap_err().kind(), ErrorKind::WouldBlock);
+        drop(lock);
+        spool.lock().unwrap();
+    }
+}
