@@ -3,9 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use uncork_lab::{
-    CostForecast, DryRunDocument, Engine, Item, RunCost, SWEEP_FILES, ScenarioPlan,
-};
+use uncork_lab::{CostForecast, DryRunDocument, Engine, Item, RunCost, SWEEP_FILES, ScenarioPlan};
 
 use super::directory::RunDirectory;
 use super::work::Work;
