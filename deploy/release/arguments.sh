@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The arguments of deploy/release.sh and deploy/wheels.sh: whatever is wrong with them is an error before anything is installed or built.
+# The arguments of deploy/release.sh and deploy/wheels.sh: what is wrong with them is an error before anything is installed or built.
 # Source it in the root.
 
 # The targets of static programs, and those of wheels.

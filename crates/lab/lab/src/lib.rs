@@ -11,6 +11,7 @@ mod agree;
 mod builtin;
 mod column;
 mod compare;
+mod decimal;
 mod dry_run;
 mod engine;
 mod evaluate;

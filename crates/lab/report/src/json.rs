@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::ser::{Formatter, PrettyFormatter};
 
 use crate::lab::{LabDocument, SuiteDocument};
-use crate::number::rounded;
+use crate::number::text;
 use crate::play::{GetDocument, ListenDocument};
 
 /// Significant digits of floats.
@@ -147,7 +147,7 @@ impl JsonLayout {
 
 impl Formatter for JsonLayout {
     fn write_f64<W: ?Sized + io::Write>(&mut self, out: &mut W, value: f64) -> io::Result<()> {
-        write!(out, "{}", rounded(value, DIGITS) + 0.0) // + 0.0 turns -0 into 0
+        out.write_all(text(value + 0.0, DIGITS).as_bytes()) // + 0.0 turns -0 into 0
     }
     fn begin_array<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
         let inside = matches!(self.open.last(), Some(OpenScope::Array | OpenScope::Inline));

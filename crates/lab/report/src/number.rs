@@ -2,12 +2,47 @@
 
 /// `value` rounded to `digits` significant decimal digits.
 pub(crate) fn rounded(value: f64, digits: usize) -> f64 {
-    format!("{value:.*e}", digits.saturating_sub(1)).parse().unwrap_or(value)
+    scientific(value, digits).parse().unwrap_or(value)
+}
+
+/// `value` with at most `digits` significant decimal digits, as `{}` prints what [`rounded`] returns. It reads no number back:
+/// the tables for that are the largest part of a page that formats numbers.
+pub(crate) fn text(value: f64, digits: usize) -> String {
+    let scientific = scientific(value, digits);
+    let Some((mantissa, exponent)) = split(&scientific) else { return scientific };
+    let (sign, mantissa) = match mantissa.strip_prefix('-') {
+        Some(mantissa) => ("-", mantissa),
+        None => ("", mantissa),
+    };
+    let significant: String = mantissa.chars().filter(|it| *it != '.').collect();
+    let significant = significant.trim_end_matches('0');
+    let point = exponent + 1;
+    if significant.is_empty() {
+        format!("{sign}0")
+    } else if point <= 0 {
+        format!("{sign}0.{}{significant}", "0".repeat(-point as usize))
+    } else if point as usize >= significant.len() {
+        format!("{sign}{significant}{}", "0".repeat(point as usize - significant.len()))
+    } else {
+        let (whole, part) = significant.split_at(point as usize);
+        format!("{sign}{whole}.{part}")
+    }
+}
+
+/// `1.25e-3`.
+fn scientific(value: f64, digits: usize) -> String {
+    format!("{value:.*e}", digits.saturating_sub(1))
+}
+
+/// Mantissa and exponent of a finite number.
+fn split(scientific: &str) -> Option<(&str, i32)> {
+    let (mantissa, exponent) = scientific.split_once('e')?;
+    Some((mantissa, exponent.parse().ok()?))
 }
 
 /// Three significant digits without trailing zeros: `20`, `1.25`, `0.0123`.
 pub(crate) fn short(value: f64) -> String {
-    format!("{}", rounded(value, 3))
+    text(value, 3)
 }
 
 /// Three significant digits including trailing zeros: `4.40`, `18.4`, `131`; larger numbers as
@@ -33,7 +68,7 @@ pub(crate) fn decimals(values: impl Iterator<Item = f64>) -> usize {
 
 /// The power of ten of the leading digit, after rounding to three digits.
 fn magnitude(value: f64) -> i32 {
-    rounded(value, 3).log10().floor() as i32
+    split(&scientific(value, 3)).map_or(0, |(_, exponent)| exponent)
 }
 
 /// A unit and its size in base units.
@@ -126,6 +161,19 @@ mod tests {
         assert_eq!(short(0.012_345), "0.0123");
         assert_eq!(short(66.67), "66.7");
         assert_eq!(short(0.0), "0");
+    }
+
+    #[test]
+    fn text_is_that_of_the_rounded_number() {
+        let mantissas =
+            [1.0, 1.000_000_1, 1.25, 3.0, 9.999_994, 9.999_995_1, 0.1 + 0.2, 123_456.789];
+        let scaled = (-30..30).flat_map(|power| mantissas.map(|it| it * 10_f64.powi(power)));
+        let special = [0.0, -0.0, f64::INFINITY, f64::NAN];
+        for value in scaled.chain(special).flat_map(|value| [value, -value]) {
+            for digits in [1, 3, 6] {
+                assert_eq!(text(value, digits), format!("{}", rounded(value, digits)));
+            }
+        }
     }
 
     #[test]

@@ -14,7 +14,6 @@ struct Setup {
     scenario: String,
     rate_bps: u64,
     rtt_ns: u64,
-    loss: f64,
     buffer_bytes: u64,
     bdp_bytes: u64,
     columns: Vec<String>,
@@ -45,7 +44,6 @@ pub fn setup(text: &str) -> Result<String, Refusal> {
         scenario: scenario.text.clone(),
         rate_bps: rate.bits_per_sec(),
         rtt_ns: path.rtt.as_nanos(),
-        loss: path.loss.mean(),
         buffer_bytes: path.link.buffer_bytes(PACKET_BYTES, path.rtt),
         bdp_bytes: rate.bytes_in(path.rtt),
         columns: spec.columns.iter().map(ToString::to_string).collect(),
@@ -77,7 +75,6 @@ mod tests {
         let text = setup("rate=8mbit\nrtt=100ms").unwrap_or_default();
         let value: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
         assert_eq!(value["bdp_bytes"], 100_000);
-        assert_eq!(value["loss"], 0.01);
         assert!(value["scenario"].as_str().is_some_and(|text| text.contains("[path]")));
         assert!(value["presets"].as_array().is_some_and(|presets| presets.len() >= 12));
     }

@@ -1,4 +1,4 @@
-//! The scenario of a comparison, made without reading its text. A test compares it with the one that the text means.
+//! The scenario of a comparison, made without reading its text. A test compares it with what the text means.
 
 use std::fmt::Display;
 
@@ -9,8 +9,8 @@ use uncork_units::{Time, TimeDelta};
 use super::{CompareSpec, Start, Workload};
 use crate::Column;
 use crate::scenario::{
-    Axis, AxisPart, Cell, CellPlan, Class, ClientActivity, Connect, FlowPlan, PathPlan, Scenario,
-    SingleActivity, axis_names,
+    Axis, AxisPart, Cell, CellPlan, Class, ClientActivity, Connect, Draws, FlowPlan, PathPlan,
+    Scenario, SingleActivity, axis_names,
 };
 
 /// The class of all flows.
@@ -88,7 +88,7 @@ impl CompareSpec {
             name: "path".to_owned(),
             spec,
             own_per_flow: false,
-            draws: Default::default(),
+            draws: Draws::default(),
             sources: self.assumptions(),
         }
     }

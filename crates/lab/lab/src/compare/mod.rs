@@ -639,7 +639,7 @@ mod tests {
     ];
 
     #[test]
-    fn built_scenario_is_the_one_that_its_text_means() {
+    fn built_scenario_is_what_its_text_means() {
         let of_presets = Preset::all().iter().map(|preset| vec![("preset", preset.name)]);
         for options in PARTS.iter().map(|options| options.to_vec()).chain(of_presets) {
             let spec = CompareSpec::of_options(options.clone()).unwrap();

@@ -8,6 +8,8 @@ use uncork_config::{Entry, Node, Place, Value};
 use uncork_path::{JitterDistribution, JitterSpec, LinkSpec, LteSpec, PathSpec, RateSpec};
 use uncork_units::{Rate, Ratio, TimeDelta};
 
+use crate::decimal::decimal;
+
 /// The path of an access network according to measurements and standards.
 #[derive(Clone, Copy, Debug)]
 pub struct Preset {
@@ -129,7 +131,7 @@ pub(crate) fn uniform(max: TimeDelta) -> JitterSpec {
 
 /// Scenarios write plain numbers without quotes.
 fn value(text: &str) -> Value {
-    let is_number = text.parse::<f64>().is_ok();
+    let is_number = decimal(text).is_some();
     if is_number { Value::Number(text.to_owned()) } else { Value::Text(text.to_owned()) }
 }
 
@@ -148,7 +150,8 @@ fn uplink(pairs: Pairs) -> Option<LinkSpec> {
 
 fn mobile(pairs: Pairs) -> Option<LteSpec> {
     let usual = LteSpec::usual(of(pairs, "mean")?);
-    let variation: f64 = of(pairs, "variation")?;
+    let variation = pairs.iter().find(|(name, _)| *name == "variation");
+    let variation = decimal(variation?.1)?;
     Some(LteSpec {
         variation: Ratio::new((variation * 1000.0).round() as u32, 1000),
         correlation: of(pairs, "correlation")?,

@@ -5,6 +5,7 @@ use uncork_report::lab::{ColumnValue, MatrixColumn};
 use uncork_units::{ByteCount, Probability, Rate, TimeDelta};
 
 use super::model::{Axis, AxisPart};
+use crate::decimal::decimal;
 
 /// Positions of an axis's values in a figure.
 #[derive(Debug, PartialEq)]
@@ -143,8 +144,8 @@ fn numbers(texts: &[String]) -> Option<(Unit, Vec<Option<f64>>)> {
 
 /// A number with a unit.
 pub(super) fn number(text: &str) -> Option<(f64, Unit)> {
-    if let Ok(number) = text.parse::<f64>() {
-        return number.is_finite().then_some((number, Unit::Plain));
+    if let Some(number) = decimal(text) {
+        return Some((number, Unit::Plain));
     }
     if let Ok(probability) = text.parse::<Probability>() {
         return Some((probability.as_f64(), Unit::Fraction));

@@ -28,7 +28,9 @@ pub use model::{Axis, Cell, Class, Instance, Scenario};
 pub(crate) use model::{AxisPart, distinct};
 pub(crate) use names::MetricUnit;
 pub(crate) use opened::latest_opening;
-pub(crate) use plan::{CellPlan, ClientActivity, Connect, FlowPlan, PathPlan, SingleActivity};
+pub(crate) use plan::{
+    CellPlan, ClientActivity, Connect, Draws, FlowPlan, PathPlan, SingleActivity,
+};
 pub use question::{
     Expectation, Figure, FigureKind, Metric, Published, PublishedRange, Quantity, Selection,
     Statistic, Threshold,

@@ -2,7 +2,7 @@
 
 use super::document::{Cell, ClassResult, ColumnValue, LabDocument, Metric};
 use crate::csv_text::csv_text;
-use crate::number::rounded;
+use crate::number::text;
 
 /// Columns after those of the matrix.
 const COLUMNS: [&str; 10] =
@@ -36,7 +36,7 @@ fn record(
     class: &ClassResult,
     metric: &Metric,
 ) -> Vec<String> {
-    let number = |value: f64| format!("{}", rounded(value, 6));
+    let number = |value: f64| text(value, 6);
     let estimate = metric.estimate;
     let points = || document.axes.iter().zip(&cell.point);
     let axes = points().map(|(axis, n)| axis.values.get(*n).cloned().unwrap_or_default());
