@@ -25,7 +25,7 @@ done
 cp web/index.html web/style.css docs/start/first-comparison.svg target/web/
 # Each function once, and those with similar names next to each other: both compress well. Most other passes make the file smaller, and
 # larger when it is compressed.
-"$optimiser" --duplicate-function-elimination --reorder-functions-by-name --reorder-locals --strip-debug --strip-producers \
+"$optimiser" --rse --vacuum --duplicate-function-elimination --reorder-functions-by-name --reorder-locals --strip-debug --strip-producers \
     --strip-target-features "target/$target/wasm/uncork_playground.wasm" --output target/web/uncork.wasm
 # The worker for times without a network names every file, and changes with each of them.
 cd target/web

@@ -6,7 +6,7 @@ const PATIENCE = 300;
 /** The requests that a request replaces. */
 const REPLACED = { catalogue: [], setup: ["setup", "race", "compare"], race: ["race"], compare: ["compare"] };
 
-export class Laboratory {
+class Laboratory {
   // Compiled once, on the browser's threads, for every worker.
   #module = WebAssembly.compileStreaming(fetch("uncork.wasm"));
   #worker;
@@ -65,3 +65,6 @@ export class Laboratory {
     else waiting.resolve({ result, ms });
   }
 }
+
+/** That of the page. This script runs before the others: the worker starts, and the module compiles, while they still load. */
+export const laboratory = new Laboratory();

@@ -2,7 +2,7 @@
 
 import { Charts } from "./charts.js";
 import { Controls } from "./controls.js";
-import { Laboratory } from "./laboratory.js";
+import { laboratory } from "./laboratory.js";
 import { Lane } from "./lane.js";
 import { digits, escaped, quantity } from "./numbers.js";
 import { hashOf, optionsOf } from "./options.js";
@@ -18,7 +18,6 @@ const QUIET_MS = 350;
 
 const byId = (id) => document.getElementById(id);
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
-const laboratory = new Laboratory();
 
 let controls;
 let wrong = "";

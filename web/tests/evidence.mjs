@@ -1,5 +1,7 @@
 // The page docs/evidence/playground.md.
 
+import { loadavg } from "node:os";
+
 /** Milliseconds of CPU of the fastest of some runs. */
 function fastest(run) {
   const once = () => {
@@ -20,12 +22,13 @@ export function evidence({ sizes, total, times, engine, browser, commit }) {
 
 The playground's figures are byte for byte those of \`uncork compare --format json\`. The page takes ${(total / 1000).toFixed(0)} kB compressed; the aim is 250 kB.
 
-What is above the aim is the simulator's module. Of its code about two fifths read scenarios, a quarter evaluates runs, and a quarter simulates. The page
-runs the same scenario as the program, so none of them can be left out. The simulator is optimised for time: for size it would save 7 kB and take 40 to 60 %
-longer, more than 10 ms. The standard library is built for size and without the texts of panics, which no page shows.
+A quarter of the module's code plans comparisons and evaluates runs. The simulator's loop, the paths, and the result documents with their sentences are an
+eighth each, and the controllers are a tenth. It has no parser of TOML, and no tables for reading floating-point numbers: the page makes its scenario
+directly, and a test of the program compares it with the scenario that the text means. The simulator is optimised for time: for size it would save 7 kB and take
+40 to 60 % longer, more than 10 ms. The standard library is built for size and without the texts of panics, which no page shows.
 
 \`web/build.sh && node web/tests/run.mjs --write\` tests the page and writes this one. Measured at commit ${commit} with
-Chromium ${browser} and Node ${process.versions.node}, on a shared machine with two processors: times are upper bounds.
+Chromium ${browser} and Node ${process.versions.node}, on a shared machine with two processors and a load of ${loadavg()[0].toFixed(0)}: times are upper bounds.
 
 | file | bytes | brotli |
 |---|---|---|

@@ -16,7 +16,7 @@ import { brotliCompressSync, constants } from "node:zlib";
 
 import { chromium } from "playwright-core";
 
-import { BAD_ADDRESSES, SETTINGS } from "./cases.mjs";
+import { BAD_ADDRESSES, EXTREME, REFUSED, SETTINGS } from "./cases.mjs";
 import { evidence } from "./evidence.mjs";
 import { serve } from "./serve.mjs";
 import { engineOf } from "../engine.js";
@@ -28,7 +28,7 @@ const PAGE = join(ROOT, "target/web");
 const PROGRAM = process.env.UNCORK ?? ["release", "debug"].map((it) => join(ROOT, "target", it, "uncork")).find(existsSync);
 const BROWSER = process.env.CHROMIUM ?? ["chromium-headless-shell", "chromium"].map((it) => `/usr/bin/${it}`).find(existsSync);
 /** Maximum size of the page in bytes, compressed. */
-const MAX_BYTES = 355_000;
+const MAX_BYTES = 250_000;
 const WIDTHS = [400, 768, 1280, 1600];
 const AXE = await readFile(join(ROOT, "web/node_modules/axe-core/axe.min.js"), "utf8");
 
@@ -76,6 +76,23 @@ for (const options of [...SETTINGS, ...STORIES.map((story) => story.options)]) {
     assert.ok(json === run("json"), "the JSON differs");
   });
 }
+
+await test("refused_options_are_named_with_a_remedy", () => {
+  for (const [options, option, part] of REFUSED) {
+    for (const ask of ["setup", "race", "compare"]) {
+      const named = (error) => error.option === option && error.message.includes(part);
+      assert.throws(() => engine[ask](options), (error) => named(error) || assert.fail(`${JSON.stringify(options)}: ${error.option}: ${error.message}`));
+    }
+  }
+});
+
+await test("extreme_options_run", () => {
+  for (const options of EXTREME) {
+    engine.setup(options);
+    assert.ok(engine.race(options).lanes.length > 0, JSON.stringify(options));
+    assert.ok(engine.compare(options).text.length > 0, JSON.stringify(options));
+  }
+});
 
 const { server, address } = await serve(PAGE);
 const browser = await chromium.launch({ executablePath: BROWSER });
