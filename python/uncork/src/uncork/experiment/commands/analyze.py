@@ -33,10 +33,12 @@ from uncork.experiment.rows import Settings
 from uncork.experiment.run import Request, run
 from uncork.experiment.verdict import HARM, decide
 from uncork.measure import console
+from uncork.measure.address import Address, Source
 from uncork.measure.errors import InputError
 from uncork.measure.files import write
 from uncork.measure.keys import has_key, key_column
 from uncork.measure.reduce import ReducePlan, sql
+from uncork.measure.sources import stores
 from uncork.measure.stats import sequential
 
 DEFAULT_KEYS = ("region", "asn", "size_class")
@@ -260,12 +262,14 @@ def _is_reached(outcome: Outcome, settings: Settings) -> bool:
     return settings.look[0] == settings.look[1] or (is_crossed and decided)
 
 
-def _state(paths: list[Path]) -> object:
+def _state(sources: list[Source]) -> object:
     """A value that differs if files have changed."""
+    objects = [stores.state(it) for it in sources if isinstance(it, Address)]
+    paths = [it for it in sources if isinstance(it, Path)]
     files = sorted(
         it for path in paths for it in (path.rglob("*") if path.is_dir() else [path]) if it.is_file()
     )
-    return [
+    return objects, [
         (str(it), it.stat().st_size, it.stat().st_mtime_ns) for it in files if not it.name.startswith(".")
     ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import csv
 import re
+import tempfile
 import time
 import webbrowser
 from collections.abc import Sequence
@@ -16,14 +17,15 @@ import ibis
 import ibis.expr.types as ir
 
 from uncork.measure import console, rollups
+from uncork.measure.address import Source
 from uncork.measure.engines import duckdb
 from uncork.measure.errors import InputError, available
 from uncork.measure.keys import KEYS, key_column
 from uncork.measure.metrics import declare
 from uncork.measure.reduce import Keep, Run, to_arrow
 from uncork.measure.schema import Columns, typed
-from uncork.measure.sources import load, networks, read
-from uncork.measure.sources.reading import find_files
+from uncork.measure.sources import load, networks, read, stores
+from uncork.measure.sources.reading import RECORD_SUFFIXES, find_files
 
 QUIET_SECONDS = 5.0
 MAX_VALUES = 8
@@ -74,7 +76,7 @@ class Records:
 
 def read_records(arguments: argparse.Namespace, progress: Progress) -> Records:
     """The records of the paths, on the chosen engine."""
-    paths: Sequence[Path] = arguments.paths
+    paths: Sequence[Source] = arguments.paths
     if not paths:
         raise InputError(
             "PATH", "no files or directories are given", "name some, or try: uncork experiment demo"
@@ -99,7 +101,7 @@ def read_records(arguments: argparse.Namespace, progress: Progress) -> Records:
     return Records(table, to_arrow, loaded.rejected, loaded, unit or (), keep)
 
 
-def _elsewhere(arguments: argparse.Namespace, paths: Sequence[Path]) -> Records:
+def _elsewhere(arguments: argparse.Namespace, paths: Sequence[Source]) -> Records:
     """On Spark or ClickHouse, which are extras of this package."""
     if arguments.mapping:
         raise InputError(
@@ -109,7 +111,8 @@ def _elsewhere(arguments: argparse.Namespace, paths: Sequence[Path]) -> Records:
         raise InputError(
             "--networks", f"not with --engine {arguments.engine}", "name networks while importing"
         )
-    files = find_files(list(paths), False)
+    copies = tempfile.TemporaryDirectory(prefix="uncork-")
+    files = find_files(stores.local(paths, Path(copies.name), RECORD_SUFFIXES), False)
     if rolled := next((str(path) for path in files if rollups.is_rollup(path)), None):
         problem = f"a roll-up, which --engine {arguments.engine} does not read"
         raise InputError(rolled, problem, "leave --engine out, or name records")
@@ -128,7 +131,7 @@ def _elsewhere(arguments: argparse.Namespace, paths: Sequence[Path]) -> Records:
     except ImportError as error:
         remedy = f"pip install 'uncork[{arguments.engine}]'"
         raise InputError(f"--engine {arguments.engine}", f"{error.name} is not installed", remedy) from error
-    return Records(selected(typed(table), arguments.where, arguments.exclude, run), run, {})
+    return Records(selected(typed(table), arguments.where, arguments.exclude, run), run, {}, copies)
 
 
 def memory(text: str) -> str:

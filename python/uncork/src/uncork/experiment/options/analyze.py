@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from uncork.experiment.options.reading import add_output, add_reading
+from uncork.measure.address import source
 
 DIALECTS = (
     "duckdb",
@@ -25,8 +26,8 @@ def add_analyze(parser: argparse.ArgumentParser) -> None:
         "paths",
         nargs="*",
         metavar="PATH",
-        type=Path,
-        help="records: Parquet, JSON lines, logs, or directories",
+        type=source,
+        help="records: Parquet, JSON lines, logs, directories, or s3://, gs://, az://BUCKET/PREFIX",
     )
     parser.add_argument(
         "--by",

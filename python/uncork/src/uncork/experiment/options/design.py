@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from uncork.experiment.options.reading import add_reading
+from uncork.measure.address import source
 
 KINDS = ("ab", "switchback", "paired-links", "steps")
 
@@ -15,8 +16,8 @@ def add_design(parser: argparse.ArgumentParser) -> None:
         "paths",
         nargs="*",
         metavar="PATH",
-        type=Path,
-        help="records of the past; without any, only files are made",
+        type=source,
+        help="records of the past, also s3://, gs://, az://BUCKET/PREFIX; without any, only files are made",
     )
     goal = parser.add_argument_group("effect to detect")
     goal.add_argument("--primary", metavar="METRIC:STATISTIC", help="what decides [default: throughput:p50]")

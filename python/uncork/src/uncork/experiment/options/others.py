@@ -7,6 +7,7 @@ from pathlib import Path
 
 from uncork.experiment.options.analyze import add_comparison, add_rules
 from uncork.experiment.options.reading import add_output, add_reading
+from uncork.measure.address import source
 from uncork.measure.mappings import MAPPINGS
 
 REPETITIONS = 20
@@ -44,7 +45,7 @@ def add_import(parser: argparse.ArgumentParser) -> None:
 
 
 def add_growthbook(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="+", metavar="PATH", type=Path, help="records, as of analyze")
+    parser.add_argument("paths", nargs="+", metavar="PATH", type=source, help="records, as of analyze")
     parser.add_argument(
         "-o", "--output", default=Path("growthbook"), type=Path, metavar="DIR", help="[default: growthbook]"
     )

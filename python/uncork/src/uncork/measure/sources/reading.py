@@ -13,16 +13,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from uncork.measure import rollups, schema
+from uncork.measure.address import Source, source
 from uncork.measure.engines import duckdb
 from uncork.measure.errors import InputError
 from uncork.measure.own import METADATA, OwnMetric, loads
-from uncork.measure.sources import uncork
+from uncork.measure.sources import stores, uncork
 from uncork.measure.sources.importing import REGION, Progress, import_files
 from uncork.measure.sources.mapping import Mapping
 from uncork.measure.sources.networks import Networks
 
 OTHER_TABLES: Final = ("objects.parquet", "series.parquet")
 """Tables of the laboratory next to the flows; read only if named."""
+
+RECORD_SUFFIXES: Final = (".parquet", ".jsonl", ".ndjson")
+"""Files of a directory that are records."""
 
 JSON_SUFFIXES: Final = (".jsonl", ".ndjson", ".json")
 
@@ -40,7 +44,7 @@ class LoadedRecords:
 
 
 def read(
-    paths: Sequence[Path | str],
+    paths: Sequence[Source | str],
     mapping: Mapping | None = None,
     *,
     unit: Sequence[str] | None = None,
@@ -51,14 +55,17 @@ def read(
     settings: duckdb.Settings = duckdb.DEFAULT,
 ) -> LoadedRecords:
     """Reads Parquet files where they are, and imports all others into ``work`` (a temporary directory).
+    Objects of a store are copied to it.
 
     Parquet files and JSON lines are uncork's records, or canonical ones; a mapping is for all files.
     ``unit`` are the columns that identify a unit; of results of the laboratory by default each flow.
     """
-    files = find_files([Path(path) for path in paths], mapping is not None)
     temporary = tempfile.TemporaryDirectory(prefix="uncork-") if work is None else None
     into = Path(temporary.name) if temporary is not None else Path(str(work))
     into.mkdir(parents=True, exist_ok=True)
+    sources = [source(path) if isinstance(path, str) else path for path in paths]
+    local = stores.local(sources, into, None if mapping else RECORD_SUFFIXES)
+    files = find_files(local, mapping is not None)
     logs = [path for path in files if mapping is not None or path.suffix != ".parquet"]
     tables = [path for path in files if path not in logs]
     check(tables)
@@ -163,7 +170,7 @@ def find_files(paths: Sequence[Path], is_log: bool) -> list[Path]:
 def _has_records(path: Path) -> bool:
     if path.name in OTHER_TABLES:
         return False
-    return path.suffix in (".parquet", ".jsonl", ".ndjson")
+    return path.suffix in RECORD_SUFFIXES
 
 
 def _bucketed(path: Path, into: Path, unit: Sequence[str] | None) -> Path:
