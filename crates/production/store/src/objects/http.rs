@@ -98,13 +98,13 @@ impl HttpService for Client {
             )));
         }
         let host = HeaderValue::from_str(origin.authority.as_str());
-        request.headers_mut().insert(HOST, host.map_err(|error| wrong(error))?);
+        request.headers_mut().insert(HOST, host.map_err(wrong)?);
         *request.uri_mut() = relative(request.uri());
         let patience = request.body().content_length() as u64 / BYTES_PER_SECOND;
         let patience = ANSWER + Duration::from_secs(patience);
         let mut sender = self.connection(&origin).await?;
         let answer = timeout(patience, sender.send_request(request)).await;
-        let response = answer.map_err(|_| late(&origin, patience))?.map_err(|it| failed(it))?;
+        let response = answer.map_err(|_| late(&origin, patience))?.map_err(failed)?;
         self.keep((origin, sender));
         let is_error = !response.status().is_success();
         Ok(response.map(|body| {
@@ -113,7 +113,7 @@ impl HttpService for Client {
                 return HttpResponseBody::new(body);
             }
             // It is read whole.
-            HttpResponseBody::new(Limited::new(body, MAX_ERROR).map_err(|error| wrong(error)))
+            HttpResponseBody::new(Limited::new(body, MAX_ERROR).map_err(wrong))
         }))
     }
 }
@@ -133,13 +133,11 @@ impl Client {
             let found = open.iter().position(|(other, it)| other == origin && it.is_ready());
             found.map(|place| open.swap_remove(place).1)
         };
-        match open {
-            Some(sender) => Ok(sender),
-            None => {
-                let connected = timeout(CONNECT, connect(origin)).await;
-                connected.map_err(|_| late(origin, CONNECT))?
-            }
+        if let Some(sender) = open {
+            return Ok(sender);
         }
+        let connected = timeout(CONNECT, connect(origin)).await;
+        connected.map_err(|_| late(origin, CONNECT))?
     }
 
     /// It is ready again when the answer was read.
@@ -167,7 +165,7 @@ async fn connect(origin: &Origin) -> Result<SendRequest<HttpRequestBody>, HttpEr
     if !origin.is_encrypted {
         return handshake(TokioIo::new(stream)).await;
     }
-    let name = ServerName::try_from(origin.host().to_owned()).map_err(|error| wrong(error))?;
+    let name = ServerName::try_from(origin.host().to_owned()).map_err(wrong)?;
     let tls = TlsConnector::from(tls()?).connect(name, stream).await.map_err(refused)?;
     handshake(TokioIo::new(tls)).await
 }
@@ -199,7 +197,7 @@ fn tls() -> Result<Arc<ClientConfig>, HttpError> {
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider);
-    let config = config.with_safe_default_protocol_versions().map_err(|error| wrong(error))?;
+    let config = config.with_safe_default_protocol_versions().map_err(wrong)?;
     let config = Arc::new(config.with_root_certificates(roots).with_no_client_auth());
     Ok(Arc::clone(CONFIG.get_or_init(|| config)))
 }

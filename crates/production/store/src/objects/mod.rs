@@ -71,7 +71,7 @@ impl Objects {
     }
 
     fn path(&self, name: &str) -> ObjectPath {
-        name.split('/').fold(self.prefix.clone(), |path, part| path.join(part))
+        name.split('/').fold(self.prefix.clone(), ObjectPath::join)
     }
 
     fn name(&self, name: &str) -> String {
