@@ -53,6 +53,7 @@ impl Row {
             queue: None,
             jitter: None,
             host_jitter: HostJitter::Usual,
+            initial_window: None,
             workload: Workload::Duration(DURATION),
             start,
             columns: vec![column],

@@ -74,6 +74,7 @@ fn drawn(case: u64) -> (usize, CompareSpec) {
         queue: None,
         jitter: None,
         host_jitter: HostJitter::Usual,
+        initial_window: None,
         start: (kind == AT_RANDOM).then_some(Start::Random),
         workload: match kind {
             0 => Workload::Transfer(format!("{}B", size as u64).parse().unwrap()),

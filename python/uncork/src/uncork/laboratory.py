@@ -140,6 +140,7 @@ def compare(
     size: str | None = None,
     duration: str | None = None,
     start: str | None = None,
+    initial_window: str | None = None,
     flows: int | None = None,
     cc: Values | None = None,
     seeds: int | None = None,

@@ -19,6 +19,7 @@ EXAMPLES = {
     "size": "10MB",
     "duration": "30s",
     "start": "together",
+    "initial_window": "40p",
     "cc": "bbr3",
 }
 """A value of each option that is a text."""

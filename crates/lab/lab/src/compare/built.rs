@@ -126,6 +126,7 @@ impl CompareSpec {
             Start::Together => flow.spread = Some(TimeDelta::ZERO),
             Start::Random => {}
         }
+        flow.initial_window = self.initial_window;
         let end = Time::ZERO + self.end();
         let classes = vec![Class::of(&flow, &path, false)];
         let plan = CellPlan { links: Vec::new(), paths: vec![path], flows: vec![flow] };

@@ -6,6 +6,7 @@ mod options;
 
 use std::fmt::Display;
 
+use uncork_cc::InitialWindow;
 use uncork_path::{
     Buffer, HostJitter, LossPosition, LossSpec, PathSpec, PathSpecError, QueueSpec, RateSpec,
 };
@@ -53,6 +54,8 @@ pub struct CompareSpec {
     pub workload: Workload,
     /// When flows start; `None` for the usual way, see [`Start`].
     pub start: Option<Start>,
+    /// Initial window of each connection; `None` for ten packets.
+    pub initial_window: Option<InitialWindow>,
     /// The columns to compare; the first is the baseline.
     pub columns: Vec<Column>,
     /// Flows per member of a column.
@@ -232,6 +235,7 @@ impl CompareSpec {
             Start::Together => "\nspread = \"0s\"",
             Start::Random => "",
         };
+        let window = key("initial_window", self.initial_window);
         let sample = sample.map_or_else(String::new, |every| format!("sample = \"{every}\"\n"));
         let counts = self.columns.iter().map(|column| self.flows_of(column));
         let count = counts.max().unwrap_or(1);
@@ -255,7 +259,7 @@ impl CompareSpec {
         .concat();
         format!(
             "title = \"{}\"\n\n[run]\nseeds = {seeds}\nfirst_seed = {first_seed}\nend = \"{}\"\n\
-             host_jitter = \"{host_jitter}\"\n{sample}\n[path]\n{path}\n[flow.main]\ncc = \"cubic\"\ncount = {count}\n{work}{start}\n\n\
+             host_jitter = \"{host_jitter}\"\n{sample}\n[path]\n{path}\n[flow.main]\ncc = \"cubic\"\ncount = {count}\n{work}{start}\n{window}\n\
              [matrix]\n{axes}{}",
             self.title(),
             self.end(),
@@ -293,6 +297,7 @@ impl CompareSpec {
             said(!self.buffers.is_empty(), format!("buffer {}", either(&self.buffers))),
             self.queue.map(|queue| format!("queue {queue}")),
             self.jitter.map(|jitter| format!("up to {} jitter", spelled(jitter))),
+            self.initial_window.map(|window| format!("initial window {window}")),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         format!("{work} over {}", parts.join(", "))
@@ -548,12 +553,24 @@ mod tests {
             jitter: None,
             host_jitter: HostJitter::Usual,
             start: None,
+            initial_window: None,
             workload: Workload::Transfer("100kB".parse().unwrap()),
             columns: columns.iter().map(|text| text.parse().unwrap()).collect(),
             flows: 1,
             seeds: 3,
             first_seed: 1,
         }
+    }
+
+    #[test]
+    fn an_initial_window_is_that_of_all_flows_and_in_the_title() {
+        let window = InitialWindow::Packets(40);
+        let scenario = scenario(|spec| spec.initial_window = Some(window));
+        for cell in 0..scenario.cells.len() {
+            let flows = scenario.instance(cell, 1).run.flows;
+            assert!(flows.iter().all(|flow| flow.initial_window == Some(window)));
+        }
+        assert!(scenario.title.ends_with("initial window 40p"), "{}", scenario.title);
     }
 
     fn scenario(change: impl FnOnce(&mut CompareSpec)) -> Scenario {
@@ -618,7 +635,7 @@ mod tests {
     }
 
     /// Options that each change another part of the scenario.
-    const PARTS: [&[(&str, &str)]; 17] = [
+    const PARTS: [&[(&str, &str)]; 18] = [
         &[],
         &[("rate", "20mbit,1gbit"), ("rtt", "1.5ms,50ms"), ("loss", "0%,gilbert:mean=1%,burst=5")],
         &[("rtt", "10ms,20ms"), ("buffer", "83p,2.5bdp,100kB"), ("loss", "every:100")],
@@ -636,6 +653,7 @@ mod tests {
         &[("preset", "wifi"), ("queue", "pie"), ("loss", "1%"), ("cc", "cubic+bbr3,bbr1")],
         &[("preset", "cable"), ("rtt", "10ms,20ms"), ("loss-position", "before")],
         &[("preset", "satellite-leo"), ("loss", "0%,1%")],
+        &[("initial-window", "40p"), ("flows", "2"), ("cc", "cubic+bbr3,reno")],
     ];
 
     #[test]

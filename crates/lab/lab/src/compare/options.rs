@@ -10,7 +10,7 @@ use super::{CompareError, CompareSpec, Start, Workload};
 use crate::Preset;
 
 /// Every option with the value that it has if it is not given. Without a value: absent.
-const OPTIONS: [(&str, Option<&str>); 16] = [
+const OPTIONS: [(&str, Option<&str>); 17] = [
     ("preset", None),
     ("rate", Some("20mbit")),
     ("rtt", Some("50ms")),
@@ -24,6 +24,7 @@ const OPTIONS: [(&str, Option<&str>); 16] = [
     ("duration", None),
     ("flows", Some("1")),
     ("start", None),
+    ("initial-window", None),
     ("cc", Some("cubic,bbr1,bbr3")),
     ("seeds", Some("10")),
     ("seed", Some("1")),
@@ -110,10 +111,11 @@ impl CompareSpec {
         let Self { flows, seeds, first_seed, host_jitter, .. } = self;
         let columns = listed(&self.columns).unwrap_or_default();
         format!(
-            "uncork compare{} --host-jitter {host_jitter}{workload}{} --flows {flows} --cc {columns} \
+            "uncork compare{} --host-jitter {host_jitter}{workload}{}{} --flows {flows} --cc {columns} \
              --seeds {seeds} --seed {first_seed}",
             path.concat(),
             option("start", self.start.map(Start::name)),
+            option("initial-window", self.initial_window),
         )
     }
 
@@ -302,6 +304,7 @@ impl<'a> Options<'a> {
                 None => Workload::Transfer(self.parse("size")?.unwrap_or_default()),
             },
             start: self.word("start", &Start::ALL.map(|start| (start.name(), start)))?,
+            initial_window: self.parse("initial-window")?,
             columns: self.list("cc")?,
             flows: self.count("flows")?,
             seeds: self.count("seeds")?,
@@ -360,13 +363,14 @@ mod tests {
             ("loss", "0%,gilbert:mean=1%,burst=5"),
             ("duration", "3s"),
             ("start", "together"),
+            ("initial-window", "40p"),
             ("cc", "bbr3+cubic"),
         ];
         assert_eq!(
             command(&given),
             "uncork compare --preset lte --rate 5mbit,10mbit --loss 0%,gilbert:mean=1%,burst=5 \
              --queue codel:target=10ms --jitter 2ms \
-             --host-jitter usual --duration 3s --start together --flows 1 --cc bbr3+cubic --seeds 10 --seed 1"
+             --host-jitter usual --duration 3s --start together --initial-window 40p --flows 1 --cc bbr3+cubic --seeds 10 --seed 1"
         );
     }
 

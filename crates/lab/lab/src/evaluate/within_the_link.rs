@@ -123,6 +123,7 @@ fn one_among_nine_is_compared_per_flow() {
         queue: None,
         jitter: None,
         host_jitter: uncork_path::HostJitter::Usual,
+        initial_window: None,
         start: None,
         workload: crate::Workload::Duration("10s".parse().expect("a time")),
         columns: vec![

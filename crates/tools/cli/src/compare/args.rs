@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use uncork_cc::InitialWindow;
 use uncork_lab::{Column, CompareSpec, Losses, Preset, Start, Workload};
 use uncork_path::{Buffer, HostJitter, QueueSpec};
 use uncork_units::{ByteCount, Rate, TimeDelta};
@@ -71,6 +72,9 @@ pub(crate) struct CompareArgs {
     /// When flows that share the path start [default: in-turn for mixes with --duration, else random]
     #[arg(long, value_name = "WAY", help_heading = "Traffic")]
     start: Option<StartArg>,
+    /// Initial window: 40p (packets), 64kB; paced over half a round trip [default: 10p, in a burst]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Traffic")]
+    initial_window: Option<InitialWindow>,
     /// reno, cubic, bbr1, bbr2, bbr3, prague, one by one; or a mix that shares the path: bbr3+cubic.
     /// Options follow a colon: cubic:linux, reno:start=search, reno:start=rapid, cubic:start=search, cubic:start=rapid, bbr3:loss_floor, bbr3:rtt_fair, bbr3:strict_draft
     #[arg(long, default_value = "cubic,bbr1,bbr3", value_delimiter = ',')]
@@ -156,6 +160,7 @@ impl CompareArgs {
                 None => Workload::Transfer(self.size),
             },
             start: self.start.map(Start::from),
+            initial_window: self.initial_window,
             columns: self.cc.clone(),
             flows: self.flows,
             seeds: self.seeds,
