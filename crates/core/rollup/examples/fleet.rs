@@ -107,12 +107,12 @@ fn record(rng: &mut Rng, place: u64, networks: u64, start: u64) -> FlowRecord {
             p95: min * 2.0,
         }),
         service: Some(service),
-        choice: Some(Choice {
+        choice: Some(Box::new(Choice {
             policy: "5f0c2a9be1d44f77".into(),
             rule: rule.into(),
             cc: None,
             arm,
-        }),
+        })),
         ..FlowRecord::blank("watch", "443", cc, (0, 0))
     }
 }

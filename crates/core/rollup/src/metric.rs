@@ -141,7 +141,10 @@ impl Ratio {
     /// The record's parts of numerator and denominator.
     pub fn parts(self, record: &FlowRecord) -> (u64, u64) {
         match self {
-            Self::Retransmitted => (record.bytes_retransmitted, record.bytes_sent),
+            Self::StartResent if size(record) > START_BYTES => (0, 0),
+            Self::Retransmitted | Self::StartResent => {
+                (record.bytes_retransmitted, record.bytes_sent)
+            }
             Self::Aborted => {
                 record.service.as_ref().map_or((0, 0), |it| (it.broken_off, it.responses))
             }
@@ -150,8 +153,6 @@ impl Ratio {
                 let stalled = micros(it.stalled_ns);
                 (stalled, stalled + micros(it.played_ns))
             }),
-            Self::StartResent if size(record) > START_BYTES => (0, 0),
-            Self::StartResent => (record.bytes_retransmitted, record.bytes_sent),
             Self::Queued => record.rtt_ms.map_or((0, 0), |rtt| {
                 let queued = thousandths(rtt.p50 - rtt.min).zip(thousandths(rtt.p50));
                 queued.unwrap_or_default()

@@ -1,7 +1,5 @@
 //! What a planner publishes: at most one version at a time, again and again the same without effect.
 
-use uncork_store::Condition;
-
 use crate::publish::PublishError;
 use crate::{Fleet, HostName, PackedFile, Rollout, SigningKey, Stage, Target};
 
@@ -31,12 +29,8 @@ impl Fleet<'_> {
         stages: (Vec<Stage>, u64),
         (now, expires): (u64, u64),
     ) -> Result<Planned, PublishError> {
-        let found = self.rollout()?;
+        let (before, condition) = self.before()?;
         self.check_lease(holder, now)?;
-        let (before, condition) = match found {
-            Some((rollout, tag)) => (Some(rollout), Condition::Same(tag)),
-            None => (None, Condition::New),
-        };
         if let Some(rollout) = &before {
             if self.has(rollout, files, now) {
                 return Ok(Planned::Unchanged(rollout.clone()));
@@ -45,7 +39,8 @@ impl Fleet<'_> {
                 return Err(PublishError::RolledBack(version));
             }
         }
-        let rollout = self.begin_over(before, &condition, key, files, stages, (now, expires))?;
+        let rollout =
+            self.begin_over((before.as_ref(), &condition), key, files, stages, (now, expires))?;
         Ok(Planned::Published(rollout))
     }
 

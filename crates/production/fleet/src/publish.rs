@@ -154,31 +154,35 @@ impl<'a> Fleet<'a> {
         stages: (Vec<Stage>, u64),
         times: (u64, u64),
     ) -> Result<Rollout, PublishError> {
-        let (before, condition) = match self.rollout()? {
-            Some((rollout, tag)) => (Some(rollout), Condition::Same(tag)),
-            None => (None, Condition::New),
-        };
-        self.begin_over(before, &condition, key, files, stages, times)
+        let (before, condition) = self.before()?;
+        self.begin_over((before.as_ref(), &condition), key, files, stages, times)
     }
 
-    /// The same over the roll-out that was read.
+    /// The roll-out, and the condition for a write over it.
+    pub(crate) fn before(&self) -> Result<(Option<Rollout>, Condition), PublishError> {
+        Ok(match self.rollout()? {
+            Some((rollout, tag)) => (Some(rollout), Condition::Same(tag)),
+            None => (None, Condition::New),
+        })
+    }
+
+    /// [`Fleet::begin`] over the roll-out that was read.
     pub(crate) fn begin_over(
         &self,
-        before: Option<Rollout>,
-        condition: &Condition,
+        (before, condition): (Option<&Rollout>, &Condition),
         key: &SigningKey,
         files: &[PackedFile],
         (stages, hold_s): (Vec<Stage>, u64),
         (now, expires): (u64, u64),
     ) -> Result<Rollout, PublishError> {
-        let version = before.as_ref().map_or(0, |before| before.highest) + 1;
-        let stages = if self.is_stable(before.as_ref(), files) { Vec::new() } else { stages };
+        let version = before.map_or(0, |before| before.highest) + 1;
+        let stages = if self.is_stable(before, files) { Vec::new() } else { stages };
         let sealed = Bundle::seal(version, (now, expires), files, key)?;
         let bundle = Bundle::open(&sealed, &[key.public()])?;
         bundle.policy()?;
         let target = Target { version, sha256: bundle.sha256, expires_unix_s: expires };
         let object = target.object();
-        let rollout = Rollout::begin(before.as_ref(), target, (stages, hold_s), now)?;
+        let rollout = Rollout::begin(before, target, (stages, hold_s), now)?;
         self.store.put(&object, &sealed, &Condition::Any)?;
         self.put(&rollout, key, condition)?;
         Ok(rollout)

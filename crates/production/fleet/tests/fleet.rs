@@ -634,6 +634,10 @@ fn planner_that_slept_until_another_one_published_writes_nothing() {
             self.0.link.put(name, bytes, condition)
         }
 
+        fn put_file(&self, name: &str, path: &Path) -> Result<(), StoreError> {
+            self.0.link.put_file(name, path)
+        }
+
         fn list(&self, folder: &str) -> Result<Vec<String>, StoreError> {
             self.0.link.list(folder)
         }
@@ -700,6 +704,10 @@ impl Store for Dying<'_> {
         }
         self.1.set(left - 1);
         self.0.put(name, bytes, condition)
+    }
+
+    fn put_file(&self, name: &str, path: &Path) -> Result<(), StoreError> {
+        self.0.put_file(name, path)
     }
 
     fn list(&self, folder: &str) -> Result<Vec<String>, StoreError> {

@@ -97,12 +97,12 @@ impl Rollup {
             text(to, lines, |line| (column.get)(line.group()).map(smol_str::SmolStr::as_str))?;
         }
         count(to, lines, |line| line.fold().map(Fold::number))?;
-        text(to, lines, |line| line.client())?;
+        text(to, lines, Line::client)?;
         count(to, lines, |line| line.asn().map(u64::from))?;
         count(to, lines, |line| line.key().and_then(|key| key.unit))?;
         count(to, lines, |line| line.key().and_then(|key| key.bucket).map(u64::from))?;
         number(to, lines, |line| line.group().propensity.map(f64::from_bits))?;
-        count(to, lines, |line| line.smallest())?;
+        count(to, lines, Line::smallest)?;
         count(to, lines, |line| Some(line.values().map_or(0, |it| it.records)))?;
         count(to, lines, |line| Some(line.values().map_or(0, |it| it.bytes)))?;
         count(to, lines, |line| line.traffic().map(|it| it.records))?;
@@ -271,10 +271,10 @@ fn text<'a>(
     cells::<ByteArrayType>(to, lines.iter().map(|line| get(line).map(ByteArray::from)))
 }
 
-fn count(
+fn count<'a>(
     to: &mut RowGroup<'_>,
-    lines: &[Line<'_>],
-    get: impl Fn(&Line<'_>) -> Option<u64>,
+    lines: &'a [Line<'a>],
+    get: impl Fn(&'a Line<'a>) -> Option<u64>,
 ) -> Result<(), ParquetError> {
     cells::<Int64Type>(to, lines.iter().map(|line| get(line).map(u64::cast_signed)))
 }

@@ -672,7 +672,7 @@ mod tests {
     #[test]
     fn values_that_are_listed_twice_and_too_many_combinations_are_rejected() {
         let twice = error(|spec| {
-            spec.rates = vec![Rate::from_mbit(20), Rate::from_bits_per_sec(20_000_000)]
+            spec.rates = vec![Rate::from_mbit(20), Rate::from_bits_per_sec(20_000_000)];
         });
         assert_eq!(twice.to_string(), "20mbit is listed twice; name it once");
         let many = error(|spec| {

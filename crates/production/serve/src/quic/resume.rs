@@ -19,7 +19,7 @@ use uncork_units::TimeDelta;
 /// The maximum number of networks with observations, 5 MB. The least recently used leave first.
 const MAX_NETWORKS: usize = 1 << 16;
 /// The age up to which observations are used.
-const LIFETIME: Duration = Duration::from_secs(3600);
+const LIFETIME: Duration = Duration::from_hours(1);
 /// How often a connection must have sent the window that it observed: then it was not application-limited throughout.
 const MIN_WINDOWS: u64 = 10;
 
@@ -148,8 +148,8 @@ mod tests {
     fn one_connection_of_a_network_at_a_time() {
         let (store, now) = (ResumeStore::default(), epoch());
         keep(&store, client(1), now, hint(500));
-        let later = now + Duration::from_secs(60);
-        let lent = Lent { hint: hint(500), age: Duration::from_secs(60) };
+        let later = now + Duration::from_mins(1);
+        let lent = Lent { hint: hint(500), age: Duration::from_mins(1) };
         assert_eq!(store.lend(client(200), later), Some(lent), "a neighbour");
         assert_eq!(store.lend(client(1), later), None, "it is in use");
         assert_eq!(store.lend([198, 51, 100, 1].into(), later), None, "another network");

@@ -136,7 +136,7 @@ fn publish(args: &PublishArgs) -> Result<(), Failure> {
 }
 
 fn lease(args: &LeaseArgs) -> Result<(), Failure> {
-    let store = open(&args.store)?;
+    let store = store::open(&args.store)?;
     let fleet = Fleet::new(&*store, &[]);
     let held = match &args.holder {
         None => fleet.lease().map_err(failure)?.map(|(lease, _)| lease),
