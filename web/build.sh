@@ -20,12 +20,12 @@ cargo build --locked --profile wasm --target "$target" -Zbuild-std=std,panic_abo
 rm -rf target/web && mkdir -p target/web
 # Without the lines that are comments: a page loads them.
 for script in web/*.js; do
-    [[ $script == */offline.js ]] || sed -E '/^ *(\/\/|\/\*\*.*\*\/$)/d' "$script" >"target/$script"
+    [[ $script == */offline.js ]] || sed -E "/^ *(\/\/|\/\*\*.*\*\/$)/d; s/^ +//" "$script" >"target/$script"
 done
 cp web/index.html web/style.css docs/start/first-comparison.svg target/web/
 # Each function once, and those with similar names next to each other: both compress well. Most other passes make the file smaller, and
 # larger when it is compressed.
-"$optimiser" --rse --vacuum --duplicate-function-elimination --reorder-functions-by-name --reorder-locals --strip-debug --strip-producers \
+"$optimiser" --reorder-functions-by-name --rse --vacuum --duplicate-function-elimination --reorder-locals --strip-debug --strip-producers \
     --strip-target-features "target/$target/wasm/uncork_playground.wasm" --output target/web/uncork.wasm
 # The worker for times without a network names every file, and changes with each of them.
 cd target/web
