@@ -23,6 +23,7 @@ from uncork.learn.loop import Loop
 from uncork.learn.saved_options import complete
 from uncork.learn.settings import Settings
 from uncork.learn.store import Store
+from uncork.measure import rollups
 from uncork.measure.bins import bin_of
 
 DAY, HOUR = 86_400, 3_600
@@ -114,6 +115,8 @@ class Site:
         latest = self.counts[-1]["day"][-1].as_py()
         none = SimpleNamespace(table=None, run=None)
         monkeypatch.setattr(proposal, "read_records", lambda *_: none)
+        monkeypatch.setattr(proposal, "_rolled_up", lambda _: None)
+        monkeypatch.setattr(rollups, "folded", lambda _: (0, 0))
         monkeypatch.setattr(evidence, "last_day", lambda *_: latest)
         monkeypatch.setattr(
             evidence, "collect", lambda _, settings, __, tried: self.evidence(settings, tried)

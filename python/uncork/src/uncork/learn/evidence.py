@@ -63,6 +63,9 @@ clients that the table decided for, as the treated arm, and of the holdback, as 
 `units` are, in `n`, the distinct units of each client network, day, arm and bucket.
 """
 
+PROXIES = {"early_resent": "start_resent"}
+"""What stands for a metric that records may lack, and roll-ups do."""
+
 
 def query(records: ir.Table, settings: Settings, on_trial: Sequence[str] = ()) -> ir.Table:
     """The evidence as one expression. `on_trial`: ASes that a switchback is to confirm."""
@@ -86,15 +89,16 @@ def _parts(records: ir.Table, settings: Settings, on_trial: Sequence[str]) -> di
     table, plan = _keyed(records, settings), scope(settings)
     names = [name for name in metrics(settings) if name in METRICS]
     known = [name for name in names if not missing(METRICS[name], columns)]
-    if "early_resent" in known and "start_resent" in known:
-        # The proxy of records without it.
-        known.remove("start_resent")
+    is_rolled = rollups.has_rollups(table)
+    for name, proxy in PROXIES.items():
+        if name in known and proxy in known:
+            known.remove(name if is_rolled else proxy)
     if not any(measure.metric in known for measure in PRIMARY.values()):
         raise InputError(
             "records", "they have neither throughput nor completion time", "see docs/reference/results.md"
         )
-    if rollups.has_rollups(table):
-        _check_rolled(table, names, settings)
+    if is_rolled:
+        _check_rolled(table, [name for name in names if PROXIES.get(name) not in names], settings)
     queries = Queries.from_records(table, plan)
     parts = {name: [_shaped(queries.metric(METRICS[name]), name)] for name in known}
     parts[TRAFFIC] = [_traffic(table, plan)]
