@@ -70,3 +70,11 @@ def test_thin_evidence_of_several_kinds_is_calibrated() -> None:
         print(f"seed {seed}: sd of z {spread:.2f}; P >= .95 of {sure.sum()} networks, {right:.3f} right")
         assert 0.85 < spread < 1.15
         assert right > 0.93
+
+
+def test_beliefs__no_network_has_enough_evidence__are_those_before_any() -> None:
+    one = world(networks=2, systems=1, seed=1)
+    found = beliefs(shrink(one.tree, {}, ({}, {}, None)), LIMITS)
+    assert found.network.mean == pytest.approx([0, 0], abs=1e-9)
+    assert np.all(found.network.sd > 0.1)
+    assert np.all(found.network.above[1] < 0.95)

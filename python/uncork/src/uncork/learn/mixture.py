@@ -209,7 +209,7 @@ class _Priors:
         likely, country = fits[known], evidence.country[known]
         base = _base()
         everybody = base
-        flat = likely.reshape(len(likely), -1)
+        flat = likely.reshape(len(likely), base.size)
         for _ in range(ROUNDS):
             # The sum of what each node is likely to be, as two products of matrices.
             sums = (everybody.reshape(-1) * ((1 / (flat @ everybody.reshape(-1))) @ flat)).reshape(base.shape)
