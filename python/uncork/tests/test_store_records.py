@@ -15,6 +15,8 @@ from capability import not_run
 from stores import BUCKET, SECRET, Host, host
 from uncork.experiment import demo
 from uncork.experiment.cli import main
+from uncork.learn.cli import main as learn
+from uncork.learn.store import Store
 from uncork.measure.errors import InputError
 from uncork.measure.sources import read
 
@@ -154,6 +156,8 @@ def analyst(host: Host, monkeypatch: pytest.MonkeyPatch) -> Host:
     # Half a day: each period becomes a file.
     starts = made["service_start_unix_ns"].to_numpy()
     made = made.filter(pa.array(starts < starts.min() + 12 * 3600 * 10**9))
+    clients = pa.array([f"198.51.{at % 20}.0/24" for at in range(made.num_rows)])
+    made = made.append_column("service_client", clients)
     (host.directory / "raw").mkdir()
     half = made.num_rows // 2
     pq.write_table(made.slice(0, half), host.directory / "raw/one.parquet")
@@ -176,6 +180,17 @@ def test_analyze__records_in_the_store__the_bytes_of_the_directory(analyst: Host
         document = json.loads(text)
         documents.append(text.replace(json.dumps(document["command"]), ""))
     assert documents[0] == documents[1]
+
+
+@pytest.mark.parametrize("kind", ["raw", "rolled"])
+def test_plan__records_in_the_store__the_bytes_of_the_directory(analyst: Host, kind: str) -> None:
+    versions = []
+    for number, place in enumerate((str(analyst.directory / kind), f"s3://{BUCKET}/{kind}")):
+        out = analyst.directory / f"learned{number}"
+        words = ["plan", place, "-o", str(out), "--key", "5" * 32, "--experiment", demo.EXPERIMENT]
+        assert learn(words) == 0
+        versions.append({one.name: one.read_bytes() for one in Store(out).path(1).iterdir()})
+    assert versions[0] == versions[1]
 
 
 @pytest.mark.usefixtures("analyst")

@@ -9,6 +9,7 @@ from typing import Any
 from uncork.experiment.options.analyze import DIALECTS
 from uncork.experiment.options.reading import add_reading
 from uncork.learn.defaults import CLASSES, DEFAULTS, ROUNDS, TRANSPORTS
+from uncork.measure.address import source
 
 
 def add_plan(one: argparse.ArgumentParser) -> None:
@@ -146,7 +147,7 @@ def _add_key(one: argparse.ArgumentParser) -> None:
 
 def _add_planning(one: argparse.ArgumentParser) -> None:
     """The options of a plan."""
-    one.add_argument("paths", nargs="*", metavar="PATH", type=Path, help="files or directories of records")
+    one.add_argument("paths", nargs="*", metavar="PATH", type=source, help="files or directories of records")
     one.add_argument("-o", "--output", type=Path, metavar="DIR", help="directory of versions")
     one.add_argument(
         "--evidence",

@@ -24,6 +24,7 @@ from uncork.learn.settings import Settings
 from uncork.learn.store import Store
 from uncork.learn.tablefile import date
 from uncork.measure import console, rollups
+from uncork.measure.address import Address
 from uncork.measure.errors import InputError
 from uncork.measure.keys import DAY_NS
 from uncork.measure.sources.reading import find_files
@@ -101,8 +102,10 @@ def _from_records(
 
 
 def _rolled_up(options: argparse.Namespace) -> daily.Files | None:
-    """The files by day, if all are roll-ups: then each day is read alone."""
+    """The files by day, if all are roll-ups: then each day is read alone. A store is read as a whole."""
     if options.engine != "duckdb" or options.mapping or not options.paths:
+        return None
+    if any(isinstance(path, Address) for path in options.paths):
         return None
     return daily.by_day(find_files(options.paths, False))
 
