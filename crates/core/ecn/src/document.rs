@@ -54,10 +54,9 @@ struct NetworkDocument<'a> {
 impl Networks {
     /// The verdicts at `as_of_unix_s`, of all networks.
     pub fn document(&self, as_of_unix_s: u64) -> EcnDocument<'_> {
-        let networks = self.verdicts(as_of_unix_s).map(|(network, verdict)| {
-            let newest_unix_s = self.newest_unix_s(network).unwrap_or_default();
-            document(network, &verdict, newest_unix_s)
-        });
+        let networks = self
+            .dated_verdicts(as_of_unix_s)
+            .map(|(network, verdict, newest_unix_s)| document(network, &verdict, newest_unix_s));
         EcnDocument { schema: SCHEMA, as_of_unix_s, networks: networks.collect() }
     }
 }

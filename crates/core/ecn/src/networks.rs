@@ -45,15 +45,18 @@ impl Networks {
 
     /// Their verdicts at `as_of_unix_s`, by name.
     pub fn verdicts(&self, as_of_unix_s: u64) -> impl Iterator<Item = (&str, Verdict)> {
-        self.0.iter().map(move |(name, known)| {
-            let age_s = as_of_unix_s.saturating_sub(known.newest_unix_s);
-            (name.as_str(), verdict(&known.evidence, TimeDelta::from_secs(age_s)))
-        })
+        self.dated_verdicts(as_of_unix_s).map(|(name, verdict, _)| (name, verdict))
     }
 
-    /// When the newest flow of a network ended, in seconds since 1970 (UTC).
-    pub(crate) fn newest_unix_s(&self, network: &str) -> Option<u64> {
-        self.0.get(network).map(|known| known.newest_unix_s)
+    /// The verdicts, each with the end of the network's newest flow, in seconds since 1970 (UTC).
+    pub(crate) fn dated_verdicts(
+        &self,
+        as_of_unix_s: u64,
+    ) -> impl Iterator<Item = (&str, Verdict, u64)> {
+        self.0.iter().map(move |(name, known)| {
+            let age = TimeDelta::from_secs(as_of_unix_s.saturating_sub(known.newest_unix_s));
+            (name.as_str(), verdict(&known.evidence, age), known.newest_unix_s)
+        })
     }
 
     /// A table of the networks with a verdict, and a line that counts all.
