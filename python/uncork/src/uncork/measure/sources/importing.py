@@ -159,6 +159,7 @@ def _import(
 ) -> int:
     total, rows = path.stat().st_size, 0
     schema = schema_of(mapping, has_networks=networks is not None)
+    is_compressed = bool(lines.compression_of(path))
     with lines.open_text(path) as text, Table(target, schema) as writer:
         counted = _Counted(text, path)
         make = _Rows(mapping, path.name, rejects, schema, networks, connections)
@@ -167,7 +168,7 @@ def _import(
             writer.write(table)
             rows += table.num_rows
             if progress is not None:
-                progress(path.name, total if lines.compression_of(path) else counted.bytes, total, rows)
+                progress(path.name, total if is_compressed else counted.bytes, total, rows)
     return rows
 
 
