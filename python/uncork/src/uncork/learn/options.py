@@ -147,7 +147,13 @@ def _add_key(one: argparse.ArgumentParser) -> None:
 
 def _add_planning(one: argparse.ArgumentParser) -> None:
     """The options of a plan."""
-    one.add_argument("paths", nargs="*", metavar="PATH", type=source, help="files or directories of records")
+    one.add_argument(
+        "paths",
+        nargs="*",
+        metavar="PATH",
+        type=source,
+        help="files or directories of records, or s3://, gs://, az://BUCKET/PREFIX",
+    )
     one.add_argument("-o", "--output", type=Path, metavar="DIR", help="directory of versions")
     one.add_argument(
         "--evidence",
