@@ -175,6 +175,15 @@ def test_iis_advanced_logging_quotes_and_win32_status(tmp_path: Path) -> None:
     assert [row["service_broken_off"] for row in rows] == [0, 1, 1]
 
 
+def test_a_log_of_iis_is_refused_where_seconds_are_expected(tmp_path: Path) -> None:
+    text = "#Software: Microsoft Internet Information Services 10.0\n"
+    text += "#Fields: date time c-ip sc-status sc-bytes cs(Host) time-taken\n"
+    text += "2026-11-02 12:40:24 192.0.2.1 200 5012 a 2036\n"
+    with pytest.raises(InputError, match=r"log: IIS writes time-taken in milliseconds.*use --mapping iis"):
+        records(tmp_path, "w3c", text)
+    assert not list((tmp_path / "out").glob("*.parquet"))
+
+
 def test_a_record_that_may_be_broken_off_counts_as_a_response(tmp_path: Path) -> None:
     header = "arm,completion_ns,bytes_delivered,size_bytes,service_responses\n"
     rows, _ = records(tmp_path, "csv", header + "bbr,9,5,5,\nbbr,9,4,5,\nbbr,9,5,5,3\n")

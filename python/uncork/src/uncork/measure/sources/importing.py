@@ -201,7 +201,7 @@ def _read(text: Iterable[str], mapping: Mapping, name: str) -> Iterator[Read]:
         reads = lines.csv_rows(text, mapping.delimiter, mapping.header)
         reads = reads if mapping.cmcd else _checked(reads, mapping, name)
     elif mapping.format == "w3c":
-        reads = lines.w3c_rows(text)
+        reads = lines.w3c_rows(_not_of_iis(text, name) if mapping.name == "w3c" else text)
     elif mapping.pattern is not None:
         reads = lines.pattern_rows(text, mapping.pattern)
     elif mapping.format == "parquet":
@@ -209,6 +209,15 @@ def _read(text: Iterable[str], mapping: Mapping, name: str) -> Iterator[Read]:
     else:
         reads = lines.text_rows(text)
     return cmcd.Sessions(mapping.cmcd).rows(reads) if mapping.cmcd else reads
+
+
+def _not_of_iis(text: Iterable[str], name: str) -> Iterator[str]:
+    """The lines of a log in which ``time-taken`` is in seconds."""
+    for line in text:
+        if line.startswith("#Software: Microsoft Internet Information Services"):
+            problem = "IIS writes time-taken in milliseconds, and --mapping w3c reads seconds"
+            raise InputError(name, problem, "use --mapping iis")
+        yield line
 
 
 def _checked(reads: Iterator[Read], mapping: Mapping, name: str) -> Iterator[Read]:
