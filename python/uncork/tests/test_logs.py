@@ -355,6 +355,12 @@ def test_no_record_at_all_is_an_error_that_shows_the_format(
     assert not list((tmp_path / "out").glob("*.parquet"))
 
 
+def test_a_table_with_a_header_names_the_mapping_for_csv(tmp_path: Path) -> None:
+    for separator in ",;\t":
+        with pytest.raises(InputError, match=r"these lines look like those of --mapping csv"):
+            records(tmp_path, "nginx", separator.join(["unit", "arm", "seconds"]) + "\n")
+
+
 def test_a_log_of_another_server_names_its_mapping(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="--mapping w3c"):
         records(tmp_path, "nginx", CLOUDFRONT)

@@ -116,6 +116,8 @@ def built_in(name: str) -> Mapping:
 
 def expected(mapping: Mapping) -> str:
     """The log format that a built-in mapping reads: the comment at the beginning of its file."""
+    if mapping.name == "uncork":
+        return "records of uncork, a JSON object on each line"
     if mapping.name not in MAPPINGS:
         return f"format = {mapping.format!r} in {mapping.name}"
     comment = []

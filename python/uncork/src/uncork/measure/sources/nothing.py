@@ -21,6 +21,7 @@ _LOOKS: Final = (
     (re.compile(r'^\{.*"downstream_remote_address"'), "envoy"),
     (re.compile(r"haproxy\[\d+\]:.* \d+/\d+/\d+/\d+/\d+ "), "haproxy-http"),
     (re.compile(r"CMCD=", re.IGNORECASE), "cmcd"),
+    (re.compile(r'^\ufeff?"?\w+"?([,;\t])("?\w+"?\1)+"?\w+"?$'), "csv"),
 )
 """By what a line shows, the mapping that may read it."""
 
