@@ -39,7 +39,7 @@ pub use loss::{Loss, LossSpec};
 pub use loss_text::LossError;
 pub use network::{
     BackSpec, Body, Cause, Direction, DropSink, Event, Fate, FlowPath, Line, Network, NetworkSpec,
-    Offer,
+    Offer, PendingEvents,
 };
 pub use packet::{Ecn, Packet};
 pub use policer::{Policer, PolicerError, PolicerSpec};

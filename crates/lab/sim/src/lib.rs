@@ -16,6 +16,7 @@ mod intervene;
 mod offload;
 mod opening;
 pub mod parallel;
+mod parts;
 mod record;
 mod run;
 mod segments;

@@ -26,7 +26,13 @@ pub struct RunResult {
 /// Simulates `spec` to its end. If `spec` does not pass [`RunSpec::check`], this may panic or never
 /// return.
 pub fn run(spec: &RunSpec) -> RunResult {
-    Simulation::new(spec).run()
+    match spec.parts() {
+        // The points of a series are in the order of time, from all parts.
+        parts if parts.len() > 1 && spec.sample_every.is_none() => {
+            Simulation::idle(spec).run_parts(&parts)
+        }
+        _ => Simulation::new(spec).run(),
+    }
 }
 
 /// A run that can be stepped.
@@ -38,6 +44,8 @@ pub struct Simulation<'a, S: ControllerSpec = CcSpec> {
     pub(crate) flows: Flows<'a, S>,
     pub(crate) scratch: AckScratch,
     pub(crate) unfinished: usize,
+    /// When the last flow has ended; [`Time::NEVER`] before. Later events change nothing.
+    pub(crate) last: Time,
     pub(crate) packets: u64,
     series: Vec<SeriesPoint>,
 }
@@ -60,22 +68,36 @@ pub(crate) enum Wake {
 impl<'a, S: ControllerSpec> Simulation<'a, S> {
     /// A run of `spec` at time zero.
     pub fn new(spec: &'a RunSpec<S>) -> Self {
-        let mut network = spec.network();
-        for (index, flow) in (0..).zip(&spec.flows) {
-            network.schedule(flow.start, Wake::Start(index));
-        }
+        let mut run = Self::idle(spec);
+        run.begin(0..spec.flows.len() as u32);
         if spec.sample_every.is_some() {
-            network.schedule(Time::ZERO, Wake::Sample);
+            run.network.schedule(Time::ZERO, Wake::Sample);
         }
+        run
+    }
+
+    /// A run of `spec` without events.
+    fn idle(spec: &'a RunSpec<S>) -> Self {
         Self {
             spec,
             now: Time::ZERO,
-            network,
+            network: spec.network(),
             flows: Flows::new(spec.flows.len()),
             scratch: AckScratch::default(),
-            unfinished: spec.flows.len(),
+            unfinished: 0,
+            last: Time::ZERO,
             packets: 0,
             series: Vec::new(),
+        }
+    }
+
+    /// Time zero of a run of `flows`.
+    pub(crate) fn begin(&mut self, flows: impl ExactSizeIterator<Item = u32>) {
+        self.now = Time::ZERO;
+        self.unfinished = flows.len();
+        self.last = if self.unfinished > 0 { Time::NEVER } else { Time::ZERO };
+        for index in flows {
+            self.network.schedule(self.spec.flows[index as usize].start, Wake::Start(index));
         }
     }
 
@@ -98,8 +120,7 @@ impl<'a, S: ControllerSpec> Simulation<'a, S> {
     /// the time to `until` and returns false.
     pub fn step_until(&mut self, until: Time) -> bool {
         let until = until.min(self.spec.end);
-        let next =
-            if self.unfinished > 0 { self.network.step(until, &mut self.flows) } else { None };
+        let next = self.network.step(until.min(self.last), &mut self.flows);
         let Some((time, event)) = next else {
             self.now = self.now.max(until);
             return false;

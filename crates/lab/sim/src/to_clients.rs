@@ -112,7 +112,10 @@ impl<S: ControllerSpec> Simulation<'_, S> {
     /// Counts the flow as finished if it has just ended.
     pub(crate) fn note_end(&mut self, index: u32) {
         let ended = self.flows.get_mut(index).is_some_and(|flow| flow.has_finished(self.now));
-        self.unfinished -= usize::from(ended);
+        if ended {
+            self.unfinished -= 1;
+            self.last = if self.unfinished == 0 { self.now } else { self.last };
+        }
     }
 }
 

@@ -16,4 +16,4 @@ mod spec;
 mod walk;
 
 pub use spec::{BackSpec, Body, Cause, Direction, Fate, FlowPath, NetworkSpec, Offer};
-pub use walk::{DropSink, Event, Line, Network};
+pub use walk::{DropSink, Event, Line, Network, PendingEvents};

@@ -29,6 +29,16 @@ pub enum Event<E> {
 #[derive(Clone, Copy, Debug)]
 pub struct Line(u32);
 
+/// Events to come.
+#[derive(Debug)]
+pub struct PendingEvents<E>(Schedule<E>);
+
+impl<E: Copy> Default for PendingEvents<E> {
+    fn default() -> Self {
+        Self(Schedule::new())
+    }
+}
+
 /// Receives the packets dropped on the way, and learns of copies.
 pub trait DropSink<D, U> {
     /// A packet to a client is dropped.
@@ -170,6 +180,12 @@ impl<D: Body, U: Body, E: Copy> Network<D, U, E> {
     /// drops it.
     pub fn again(&mut self, time: Time) {
         self.schedule.again(time);
+    }
+
+    /// Exchanges the events to come. Parts of the network that share neither links nor flows can so be simulated one
+    /// after the other.
+    pub fn exchange(&mut self, events: &mut PendingEvents<E>) {
+        std::mem::swap(&mut self.schedule, &mut events.0);
     }
 
     /// The next event and its time, if due by `until`. Packets dropped in it are passed to `drops`.

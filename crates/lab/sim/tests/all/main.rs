@@ -15,6 +15,7 @@ mod l4s;
 mod litespeed;
 mod loss_floor;
 mod mixes;
+mod parts;
 mod policer;
 mod random_loss;
 mod rate_changes;
