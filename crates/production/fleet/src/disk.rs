@@ -20,7 +20,7 @@ use std::time::Duration;
 use rustix::fs::OFlags;
 use uncork_policy::{PublicKey, sha256};
 use uncork_private_files::lock::{Lock, LockError};
-use uncork_private_files::{directory, not_private, read, replace};
+use uncork_private_files::{directory, not_private, read, rename_flushed, replace};
 
 use crate::bundle::RESERVED;
 use crate::{ActiveVersion, Bundle, Memory, PackedFile};
@@ -221,8 +221,7 @@ impl Disk {
         self.step("flush the directory")?;
         File::open(&new)?.sync_all()?;
         self.step("rename the directory")?;
-        fs::rename(&new, path)?;
-        File::open(self.root.join(VERSIONS))?.sync_all()
+        rename_flushed(&new, path)
     }
 
     /// Activates an installed version.
@@ -236,9 +235,7 @@ impl Disk {
         self.step("make a link")?;
         symlink(Path::new(VERSIONS).join(name), &new)?;
         self.step("rename the link")?;
-        fs::rename(&new, self.root.join(CURRENT))?;
-        self.step("flush the link")?;
-        File::open(&self.root)?.sync_all()
+        rename_flushed(&new, &self.root.join(CURRENT))
     }
 
     /// The directory that the link leads to.

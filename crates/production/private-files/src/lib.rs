@@ -8,4 +8,6 @@ pub mod lock;
 mod private;
 pub mod releases;
 
-pub use private::{directory, is_trusted, not_private, not_trusted, read, replace, resolved};
+pub use private::{
+    directory, is_trusted, not_private, not_trusted, read, rename_flushed, replace, resolved,
+};

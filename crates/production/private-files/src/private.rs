@@ -68,8 +68,18 @@ pub fn replace(path: &Path, make: impl FnOnce(&Path) -> io::Result<()>) -> io::R
         _ => {}
     }
     make(&new)?;
-    fs::rename(&new, path)?;
-    File::open(directory)?.sync_all()
+    rename_flushed(&new, path)
+}
+
+/// Renames a file or a directory within its directory. After a crash, the new name is still there: the directory is flushed.
+///
+/// # Errors
+///
+/// It cannot be renamed, or the directory cannot be flushed; then the new name may be lost in a crash.
+pub fn rename_flushed(from: &Path, to: &Path) -> io::Result<()> {
+    fs::rename(from, to)?;
+    let directory = to.parent().filter(|above| !above.as_os_str().is_empty());
+    File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
 }
 
 const OPEN: OFlags =

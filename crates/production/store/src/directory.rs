@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process;
 
 use rustix::fs::{FlockOperation, OFlags, flock};
+use uncork_private_files::rename_flushed;
 
 use crate::{Condition, Got, Object, Store, StoreError, Tag};
 
@@ -16,13 +17,22 @@ use crate::{Condition, Got, Object, Store, StoreError, Tag};
 pub struct Directory(PathBuf);
 
 impl Directory {
-    /// The store in a directory. It is made when something is written.
+    /// The store in a directory. The directory must exist: one that is not mounted never counts as an empty store.
     pub fn new(path: &Path) -> Self {
         Self(path.to_owned())
     }
 
     fn away(&self, name: &str, error: &io::Error) -> StoreError {
+        if error.kind() == ErrorKind::NotFound && !self.0.is_dir() {
+            return StoreError::NoDirectory(self.0.display().to_string());
+        }
         StoreError::Away(self.0.join(name).display().to_string(), error.to_string())
+    }
+
+    /// Makes the folder of an object, below the directory of the store.
+    fn make_folder(&self, name: &str) -> io::Result<()> {
+        fs::metadata(&self.0)?;
+        fs::create_dir_all(self.0.join(name).parent().unwrap_or(&self.0))
     }
 
     fn read(&self, name: &str, max: u64, known: Option<&Tag>) -> io::Result<Got> {
@@ -60,10 +70,10 @@ impl Directory {
             let mut opened = File::create(&new)?;
             io::copy(&mut content, &mut opened)?;
             opened.sync_all()?;
-            fs::rename(&new, &path)
+            rename_flushed(&new, &path)
         })();
         written.inspect_err(|_| {
-            // Of no use to anybody.
+            // What is left of the new file has no reader.
             let _ = fs::remove_file(&new);
         })
     }
@@ -109,8 +119,7 @@ impl Directory {
         condition: &Condition,
     ) -> Result<(), StoreError> {
         let away = |error: io::Error| self.away(name, &error);
-        let folder = self.0.join(name);
-        fs::create_dir_all(folder.parent().unwrap_or(&self.0)).map_err(away)?;
+        self.make_folder(name).map_err(away)?;
         let _lock = match condition {
             Condition::Any => None,
             _ => Some(self.lock().map_err(away)?),
@@ -153,7 +162,9 @@ impl Store for Directory {
 
     fn list(&self, folder: &str) -> Result<Vec<String>, StoreError> {
         let entries = match fs::read_dir(self.0.join(folder)) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if error.kind() == ErrorKind::NotFound && self.0.is_dir() => {
+                return Ok(Vec::new());
+            }
             entries => entries.map_err(|error| self.away(folder, &error))?,
         };
         let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
@@ -191,8 +202,7 @@ mod tests {
     #[test]
     fn object_read_with_its_tag_is_unchanged_until_it_is_written() {
         let scratch = Scratch::new("fleet-store");
-        let store = Directory::new(&scratch.path("store"));
-        assert!(matches!(store.get("a/b", 9, None), Err(StoreError::Away(..))), "no directory");
+        let store = Directory::new(&scratch.path(""));
         store.put("a/b", b"one", &Condition::New).unwrap();
         let one = object(&store, "a/b");
         assert_eq!(one.bytes, b"one");
@@ -202,6 +212,19 @@ mod tests {
         assert!(matches!(store.get("a/c", 9, None).unwrap(), Got::Absent));
         assert_eq!(store.list("a").unwrap(), ["b"]);
         assert!(store.list("none").unwrap().is_empty());
+    }
+
+    #[test]
+    fn directory_that_does_not_exist_is_neither_read_nor_written_nor_made() {
+        let scratch = Scratch::new("fleet-store-missing");
+        let store = Directory::new(&scratch.path("store"));
+        let missing = StoreError::NoDirectory(scratch.path("store").display().to_string());
+        assert_eq!(store.get("a/b", 9, None).unwrap_err(), missing);
+        assert_eq!(store.list("a").unwrap_err(), missing);
+        for condition in [Condition::Any, Condition::New] {
+            assert_eq!(store.put("a/b", b"one", &condition).unwrap_err(), missing);
+        }
+        assert!(!scratch.path("store").exists(), "an unmounted store becomes no directory here");
     }
 
     #[test]

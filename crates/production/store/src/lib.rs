@@ -22,14 +22,14 @@ pub use spool::{Amount, Pass, Spool};
 
 /// A store of named objects, which are written whole.
 pub trait Store {
-    /// An object of at most `max` bytes, unless it still is the one of the tag.
+    /// Returns the object of at most `max` bytes, or `Unchanged` if its tag equals `known`.
     ///
     /// # Errors
     ///
     /// The store cannot be read, or the object is larger.
     fn get(&self, name: &str, max: u64, known: Option<&Tag>) -> Result<Got, StoreError>;
 
-    /// Objects, in the order of their names here. A store that is far away is asked for several at a time.
+    /// Returns the objects in the order of `names`. Object stores are asked for several at a time.
     fn get_all(&self, names: &[String], max: u64) -> Vec<Result<Got, StoreError>> {
         names.iter().map(|name| self.get(name, max, None)).collect()
     }
@@ -41,14 +41,14 @@ pub trait Store {
     /// The store cannot be written, or the condition does not hold.
     fn put(&self, name: &str, bytes: &[u8], condition: &Condition) -> Result<(), StoreError>;
 
-    /// Writes an object with the content of a file, which may be large. It may be there already.
+    /// Writes an object with the content of a file, which may be large. An object that already has this content stays.
     ///
     /// # Errors
     ///
     /// The file cannot be read, the store cannot be written, or it has an object of this name with other content.
     fn put_file(&self, name: &str, file: &Path) -> Result<(), StoreError>;
 
-    /// The names in a folder, without it, in order.
+    /// Returns the sorted names of the objects in a folder, without the folder's name.
     ///
     /// # Errors
     ///
@@ -56,21 +56,21 @@ pub trait Store {
     fn list(&self, folder: &str) -> Result<Vec<String>, StoreError>;
 }
 
-/// Which content of an object it is: the ETag of HTTP, and the generation of stores that compare that when they write.
+/// Identifies the content of an object: its `ETag`, or its generation on Google Cloud Storage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tag {
     etag: String,
     generation: Option<String>,
 }
 
-/// The answer of a store.
+/// What a store returns for the name of an object.
 #[derive(Clone, Debug)]
 pub enum Got {
     /// The object does not exist.
     Absent,
-    /// It is as it was.
+    /// The object has the content of the tag that the caller knows.
     Unchanged,
-    /// The object.
+    /// The object with other content.
     Object(Object),
 }
 
@@ -85,35 +85,48 @@ pub struct Object {
     pub modified_unix_s: u64,
 }
 
-/// What must hold for an object to be written.
+/// The condition under which an object is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Condition {
-    /// Nothing.
+    /// None: it is always written.
     Any,
-    /// It does not exist.
+    /// No object has the name.
     New,
-    /// It still is the one of the tag.
+    /// The object in the store has this tag.
     Same(Tag),
 }
 
-/// Why a store did not do it. The text never has a credential.
+/// Why a store refused a request. The text never has a credential.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum StoreError {
-    /// Another writer was first.
+    /// Another writer has changed the object, so that the condition does not hold.
     #[error("{0}: another program has written it meanwhile; run the command again")]
     Conflict(String),
-    /// Too large.
+    /// The object is larger than the caller reads.
     #[error("{0}: it has more than {1} bytes, which are the most that are read")]
     Large(String, u64),
     /// It cannot be read or written now.
     #[error("{0}: {1}")]
     Away(String, String),
+    /// The directory of the store does not exist. The remedy: make or mount it.
+    #[error("{0}: no such directory")]
+    NoDirectory(String),
+    /// The store takes no writes, for the reason.
+    #[error("{0}: {1}")]
+    ReadOnly(String, String),
     /// The address names no store.
     #[error("{0}")]
     Address(String),
     /// A file of this host cannot be read.
     #[error("{0}: {1}")]
     File(String, String),
+}
+
+impl StoreError {
+    /// Whether the store as a whole cannot be reached now, so that the next request would fail as well.
+    pub fn is_away(&self) -> bool {
+        matches!(self, Self::Away(..) | Self::NoDirectory(_))
+    }
 }
 
 /// The store at an address.

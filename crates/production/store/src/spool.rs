@@ -100,7 +100,7 @@ impl Spool {
                     pass.shipped.add(file.bytes);
                 }
                 Err(error) => {
-                    is_away = matches!(error, StoreError::Away(..));
+                    is_away = error.is_away();
                     pass.problem.get_or_insert(error);
                     waiting.push(file);
                 }

@@ -87,7 +87,7 @@ impl Objects {
             return Ok(());
         }
         let reason = format!("a store behind https cannot be {what}; use s3://, gs:// or az://");
-        Err(StoreError::Away(self.name(name), reason))
+        Err(StoreError::ReadOnly(self.name(name), reason))
     }
 
     /// Runs a request to its end.

@@ -10,6 +10,17 @@ pub(crate) fn open(address: &str) -> Result<Box<dyn Store>, Failure> {
         StoreError::Address(reason) => {
             Failure::value("<STORE>", uncork_store::shown(address), reason)
         }
-        error => Failure::Environment(error.to_string()),
+        error => failure(&error),
     })
+}
+
+/// A store that cannot be read or written, with what to do about it.
+pub(crate) fn failure(error: &StoreError) -> Failure {
+    let help = match error {
+        StoreError::NoDirectory(directory) => {
+            format!("\nhelp: make or mount the directory of the store: mkdir {directory}")
+        }
+        _ => String::new(),
+    };
+    Failure::Environment(format!("{error}{help}"))
 }

@@ -53,4 +53,6 @@ mod serve_faults;
 mod serve_handover;
 #[cfg(target_os = "linux")]
 mod serve_policy;
+#[cfg(target_os = "linux")]
+mod ship;
 mod sweeps;
