@@ -35,7 +35,7 @@ pub use key::{KeyError, SigningKey, public_key_pem, read_public_key};
 pub use lease::Lease;
 pub use memory::{Memory, Refusal};
 pub use planned::Planned;
-pub use publish::{Fleet, Next, PublishError};
+pub use publish::{Fleet, Next, PublishError, Tolerance};
 pub use report::{ActiveVersion, HostState, Report};
 pub use rollout::{Progress, Rollout, Target};
 pub use sealed::{Kind, Opened, SealError};

@@ -73,6 +73,15 @@ pub enum PublishError {
     NoVersion(String),
 }
 
+/// What a publisher lets pass.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tolerance {
+    /// The number of hosts of a stage that may fail.
+    pub max_failed: usize,
+    /// Whether a stage without a host that reports is neither widened nor held.
+    pub skip_empty: bool,
+}
+
 /// What comes next for a version that goes out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
@@ -80,6 +89,8 @@ pub enum Next {
     Nothing,
     /// The stage with this index begins.
     Stage(usize),
+    /// The current stage has no host that reports: it begins again as this share, the smallest that has one.
+    Widen(Stage),
     /// All hosts have it: it becomes the stable one.
     Finish,
     /// It stays where it is for now, for these reasons.
@@ -352,6 +363,13 @@ impl Rollout {
                     (next.stage, next.since_unix_s) = (*stage, now);
                 }
             }
+            Next::Widen(stage) => {
+                if let Some(next) = &mut rollout.next
+                    && let Some(current) = next.stages.get_mut(next.stage)
+                {
+                    (*current, next.since_unix_s) = (stage.clone(), now);
+                }
+            }
             Next::Finish => rollout.finish(),
             Next::Nothing | Next::Hold(_) | Next::Stop(_) => {}
         }
@@ -371,12 +389,12 @@ impl Rollout {
         Self { stable, next: None, rolled_back, frozen: false, ..self.following(now) }
     }
 
-    /// What comes next for the version that goes out, by the reports of the hosts and by verdicts. `max_failed` hosts may fail.
+    /// What comes next for the version that goes out, by the reports of the hosts and by verdicts.
     pub fn next_step(
         &self,
         hosts: &[HostStatus],
         gates: &[Gate],
-        max_failed: usize,
+        tolerance: Tolerance,
         now: u64,
     ) -> Next {
         let Some(next) = &self.next else { return Next::Nothing };
@@ -390,7 +408,7 @@ impl Rollout {
         let failed = in_stage.iter().filter(|host| host.is_failing(version));
         let failed: Vec<&str> = failed.map(|host| host.host.as_str()).collect();
         let mut stops: Vec<String> = says.iter().filter_map(Says::stop).collect();
-        if failed.len() > max_failed {
+        if failed.len() > tolerance.max_failed {
             stops.push(format!(
                 "version {version} not activated on {} of {} hosts of the stage: {}",
                 failed.len(),
@@ -401,7 +419,17 @@ impl Rollout {
         if !stops.is_empty() {
             return Next::Stop(stops);
         }
-        let holds = holds(next, &in_stage, &says, now);
+        let is_last = next.stage + 1 == next.stages.len();
+        if in_stage.is_empty() && !is_last {
+            match without_hosts(next, hosts) {
+                Some(step @ Next::Hold(_)) => return step,
+                Some(step) if !tolerance.skip_empty => return step,
+                _ => {}
+            }
+        }
+        let held_since =
+            if in_stage.is_empty() && tolerance.skip_empty { 0 } else { next.since_unix_s };
+        let holds = holds(next, &in_stage, &says, (held_since, now));
         if !holds.is_empty() {
             return Next::Hold(holds);
         }
@@ -415,15 +443,30 @@ impl Says {
     }
 }
 
-/// Why a stage has to wait.
-fn holds(next: &Progress, in_stage: &[&HostStatus], says: &[Says], now: u64) -> Vec<String> {
-    let version = next.target.version;
-    // A stage without hosts shows nothing, however long it is held.
-    if in_stage.is_empty() && next.stage + 1 < next.stages.len() {
-        return Vec::new();
+/// The step of a stage in which no host has reported: without any host it shows nothing, however long it is held. A place cannot
+/// be widened; it is held for its time.
+fn without_hosts(next: &Progress, hosts: &[HostStatus]) -> Option<Next> {
+    let reporting = hosts.iter().filter(|host| !host.unknown).map(|host| &host.host);
+    match (Stage::smallest_with(reporting), next.stages.get(next.stage)) {
+        (None, _) => Some(Next::Hold(vec![NO_REPORT.to_owned()])),
+        (Some(share), Some(Stage::Share(_))) => Some(Next::Widen(share)),
+        (Some(_), _) => None,
     }
+}
+
+const NO_REPORT: &str =
+    "no host has reported; start an agent, or roll back and publish with --stages 100%";
+
+/// Why a stage has to wait, by the time since which it is held and the time now.
+fn holds(
+    next: &Progress,
+    in_stage: &[&HostStatus],
+    says: &[Says],
+    (since, now): (u64, u64),
+) -> Vec<String> {
+    let version = next.target.version;
     let mut holds = Vec::new();
-    let until = next.since_unix_s.saturating_add(next.hold_s);
+    let until = since.saturating_add(next.hold_s);
     if now < until {
         holds.push(format!("the stage is held for {} s more", until - now));
     }

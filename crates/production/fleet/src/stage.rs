@@ -40,6 +40,11 @@ impl Stage {
         stages.iter().any(|stage| stage.has(host, place))
     }
 
+    /// The smallest share that has one of these hosts: a fleet of three hosts has none below 1% as a rule.
+    pub(crate) fn smallest_with<'a>(hosts: impl Iterator<Item = &'a HostName>) -> Option<Self> {
+        hosts.map(slot_of).min().map(|slot| Self::Share(slot + 1))
+    }
+
     /// Whether all hosts are in it.
     pub fn is_all(&self) -> bool {
         *self == Self::Share(SLOTS)
@@ -128,6 +133,14 @@ mod tests {
     fn slot_of_a_host_is_the_same_in_each_version() {
         let slots = ["edge1.example", "edge2.example"].map(|host| slot_of(&host.parse().unwrap()));
         assert_eq!(slots, [1856, 4868]);
+    }
+
+    #[test]
+    fn smallest_share_with_a_host_has_one_of_them_alone() {
+        let hosts: Vec<HostName> = hosts().into_iter().take(3).collect();
+        let stage = Stage::smallest_with(hosts.iter()).unwrap();
+        assert_eq!(hosts.iter().filter(|host| stage.has(host, None)).count(), 1);
+        assert_eq!(Stage::smallest_with([].iter()), None);
     }
 
     #[test]

@@ -18,8 +18,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rustix::process::{Signal, getpid, kill_process};
 use uncork_fleet::{
     Agent, AgentSpec, Apply, Commands, Disk, Fleet, FleetStatus, HostName, HostState, Next,
-    PackedFile, Planned, PublishError, Report, Rollout, SigningKey, Stage, Steps, public_key_pem,
-    read_public_key,
+    PackedFile, Planned, PublishError, Report, Rollout, SigningKey, Stage, Steps, Tolerance,
+    public_key_pem, read_public_key,
 };
 use uncork_policy::PublicKey;
 use uncork_store::{Condition, Directory, Got, Store, StoreError, Tag};
@@ -224,7 +224,7 @@ impl World {
 
     fn next(&self) -> Next {
         let (rollout, _) = self.fleet().rollout().unwrap().unwrap();
-        rollout.next_step(&self.status().hosts, &[], 0, self.now)
+        rollout.next_step(&self.status().hosts, &[], Tolerance::default(), self.now)
     }
 
     fn go_on(&self, step: &Next) -> Rollout {
@@ -244,7 +244,7 @@ impl World {
             match self.next() {
                 Next::Nothing => return,
                 Next::Hold(_) => self.now += HOLD_S,
-                step @ (Next::Stage(_) | Next::Finish) => {
+                step @ (Next::Stage(_) | Next::Widen(_) | Next::Finish) => {
                     self.go_on(&step);
                 }
                 Next::Stop(reasons) => panic!("{reasons:?}"),
@@ -285,6 +285,65 @@ fn version_goes_out_in_stages_and_is_rolled_back_within_two_polls() {
     assert!(!after.contains_key(&3), "{after:?}");
     let status = world.status();
     assert!(status.attention.is_empty(), "{:?}", status.attention);
+}
+
+/// Otherwise a bad version is on all hosts within as many runs of the timer as it has stages.
+#[test]
+fn stage_while_no_host_has_reported_waits_and_says_what_to_do() {
+    let mut world = World::new("fleet-unreported", 3);
+    world.publish(1, &["1%", "10%", "100%"]);
+    let waits = |world: &World| {
+        let Next::Hold(reasons) = world.next() else { panic!("{:?}", world.next()) };
+        assert!(reasons[0].starts_with("no host has reported; start an agent"), "{reasons:?}");
+    };
+    waits(&world);
+    world.now += 100 * HOLD_S;
+    waits(&world);
+    let (rollout, _) = world.fleet().rollout().unwrap().unwrap();
+    let skips = Tolerance { skip_empty: true, ..Tolerance::default() };
+    let hold = rollout.next_step(&world.status().hosts, &[], skips, world.now);
+    assert!(matches!(hold, Next::Hold(_)), "no flag makes a canary of nothing");
+    world.poll();
+    assert!(matches!(world.next(), Next::Widen(_)), "{:?}", world.next());
+}
+
+/// No host of three has one of the first hundred slots.
+#[test]
+fn share_without_a_host_is_widened_to_the_first_host_and_held_again() {
+    let mut world = World::new("fleet-small", 3);
+    world.publish(1, &[]);
+    world.finish();
+    world.publish(2, &["1%", "10%", "50%", "100%"]);
+    world.poll();
+    assert_eq!(world.running(), [(1, 3)].into(), "no host is in the first percent");
+    world.now += HOLD_S;
+    let step = world.next();
+    assert!(matches!(step, Next::Widen(_)), "{step:?}");
+    world.go_on(&step);
+    assert!(matches!(world.next(), Next::Hold(_)));
+    world.poll();
+    assert_eq!(world.running(), [(1, 2), (2, 1)].into(), "one host is the canary");
+    let Next::Hold(reasons) = world.next() else { panic!("{:?}", world.next()) };
+    assert!(reasons[0].contains("is held for"), "the time begins with the host: {reasons:?}");
+    world.now += HOLD_S;
+    assert_eq!(world.next(), Next::Stage(1));
+    world.finish();
+    assert_eq!(world.running(), [(2, 3)].into());
+}
+
+#[test]
+fn stage_of_a_place_without_hosts_is_held_unless_it_is_skipped() {
+    let mut world = World::new("fleet-place", 3);
+    world.poll();
+    world.publish(1, &["place:fra1", "100%"]);
+    let (rollout, _) = world.fleet().rollout().unwrap().unwrap();
+    let step = |skip_empty, now| {
+        let tolerance = Tolerance { skip_empty, ..Tolerance::default() };
+        rollout.next_step(&world.status().hosts, &[], tolerance, now)
+    };
+    assert!(matches!(step(false, world.now), Next::Hold(_)));
+    assert_eq!(step(false, world.now + HOLD_S), Next::Stage(1));
+    assert_eq!(step(true, world.now), Next::Stage(1));
 }
 
 #[test]

@@ -28,8 +28,25 @@ fn policy_goes_to_hosts_by_stages_and_back_by_one_command() {
     scratch.write("two.toml", "[default]\ntcp = \"reno\"\n");
     run(&scratch, "fleet keygen fleet.key", 0);
     run(&scratch, "fleet keygen fleet.key", 2);
-    // A store that is not there is away, and not empty.
-    run(&scratch, "fleet publish store one.toml --key fleet.key", 3);
+    // A store that does not exist is away, and not empty.
+    for line in [
+        "fleet publish store one.toml --key fleet.key",
+        "fleet publish store --key fleet.key",
+        "fleet rollback store --key fleet.key",
+        "fleet freeze store --key fleet.key",
+        "fleet plan store --public-key fleet.key.pub",
+        "fleet status store --public-key fleet.key.pub",
+        "fleet lease store",
+        "fleet lease store --holder a",
+    ] {
+        let error = run(&scratch, line, 3);
+        assert!(
+            error.contains("help: make or mount the directory of the store"),
+            "{line}: {error}"
+        );
+    }
+    agent(&scratch, "edge1", 1);
+    assert!(!scratch.path("store").exists());
     fs::create_dir(scratch.path("store")).unwrap();
     run(&scratch, "fleet publish store one.toml --key fleet.key --hold 0s --stages 100%", 0);
     assert!(agent(&scratch, "edge1", 0).contains("version 1 is active"));

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use uncork_fleet::{HostName, Stage};
+use uncork_fleet::{HostName, Stage, Tolerance};
 use uncork_units::TimeDelta;
 
 use crate::values::TextFormat;
@@ -179,7 +179,16 @@ pub(super) struct StopArgs {
     pub(super) stop_if: Vec<PathBuf>,
     /// Hosts of a stage that may fail to activate the version
     #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(super) max_failed: usize,
+    max_failed: usize,
+    /// Skip the time of stages without hosts, and do not widen them
+    #[arg(long)]
+    skip_empty: bool,
+}
+
+impl StopArgs {
+    pub(super) fn tolerance(&self) -> Tolerance {
+        Tolerance { max_failed: self.max_failed, skip_empty: self.skip_empty }
+    }
 }
 
 #[derive(Args, Debug)]

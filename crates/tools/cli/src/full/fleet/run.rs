@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use uncork_fleet::{
     Fleet, FleetStatus, HostStatus, Next, Planned, PublishError, Rollout, SigningKey, Stage,
+    Tolerance,
 };
 use uncork_policy::PublicKey;
 use uncork_records::rfc3339;
@@ -97,6 +98,7 @@ fn failure(error: PublishError) -> Failure {
         | PublishError::Frozen
         | PublishError::NoLease(_)
         | PublishError::RolledBack(_) => Failure::Missed(error.to_string()),
+        PublishError::Store(error) => store::failure(&error),
         error => Failure::Environment(error.to_string()),
     }
 }
@@ -158,7 +160,7 @@ fn lease(args: &LeaseArgs) -> Result<(), Failure> {
 fn go_on(opened: &Opened, key: &SigningKey, args: &PublishArgs) -> Result<(), Failure> {
     let (current, status) = opened.status()?;
     let gates = gates(&args.stop.stop_if)?;
-    let step = current.0.next_step(&status.hosts, &gates, args.stop.max_failed, now());
+    let step = current.0.next_step(&status.hosts, &gates, args.stop.tolerance(), now());
     match step {
         Next::Nothing => say("no version goes out\n"),
         Next::Hold(reasons) => Err(Failure::Missed(format!("not yet: {}", reasons.join("; ")))),
@@ -212,10 +214,13 @@ fn plan(opened: &Opened, stages: &[Stage], stop: &StopArgs) -> Result<(), Failur
         let some = hosts.iter().take(5).copied().collect::<Vec<_>>().join(", ");
         let _ = writeln!(text, "stage {stage}{mark}: {} hosts: {some}", hosts.len());
     }
-    let step = rollout.next_step(&status.hosts, &gates(&stop.stop_if)?, stop.max_failed, now());
+    let step = rollout.next_step(&status.hosts, &gates(&stop.stop_if)?, stop.tolerance(), now());
     let line = match step {
         Next::Nothing => "no version goes out".to_owned(),
         Next::Stage(stage) => format!("next: stage {}", stages[stage]),
+        Next::Widen(stage) => {
+            format!("next: no host of the stage has reported; it begins again as {stage}")
+        }
         Next::Finish => "next: all hosts have it".to_owned(),
         Next::Hold(reasons) => format!("not yet: {}", reasons.join("; ")),
         Next::Stop(reasons) => format!("it must not go on: {}", reasons.join("; ")),
