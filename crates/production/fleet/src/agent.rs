@@ -41,8 +41,6 @@ pub struct AgentSpec {
     pub report_every_s: u64,
     /// The kernel's release, for reports.
     pub kernel: String,
-    /// The kernel's TCP controllers; empty if they are not known.
-    pub controllers: Vec<String>,
 }
 
 /// An agent.
@@ -57,8 +55,18 @@ pub struct Agent<S, A> {
     reported: Option<Report>,
     /// The directory that this process has had applied. After a restart it is applied again: the host may have been, too.
     applied: Option<String>,
-    /// Controllers that the kernel does not have, of the version with this SHA-256.
-    unsupported: Option<(String, Vec<String>)>,
+    /// Why the latest report is not in the store.
+    undelivered: Option<StoreError>,
+    unsupported: Option<Unsupported>,
+}
+
+/// The controllers of a version that the kernel does not have. Both may change.
+struct Unsupported {
+    /// The version's.
+    sha256: String,
+    /// Those of the kernel.
+    controllers: Vec<String>,
+    names: Vec<String>,
 }
 
 /// Why a poll has not ended with what the host shall run.
@@ -114,16 +122,18 @@ impl<S: Store, A: Apply> Agent<S, A> {
             seen: None,
             reported: None,
             applied: None,
+            undelivered: None,
             unsupported: None,
         }
     }
 
-    /// Asks the store once, and activates what this host shall run. The time is that of the host's clock.
+    /// Asks the store once, and activates what this host shall run. The time is that of the host's clock; the TCP controllers are
+    /// those of the kernel now, empty if they are not known.
     ///
     /// # Errors
     ///
     /// If not even the report can be made, because the disk failed. Anything else is in the report.
-    pub fn poll(&mut self, clock_unix_s: u64) -> io::Result<Report> {
+    pub fn poll(&mut self, clock_unix_s: u64, controllers: &[String]) -> io::Result<Report> {
         let outcome = self.follow(clock_unix_s);
         let outcome = outcome.unwrap_or_else(|trouble| Outcome {
             state: trouble.state(),
@@ -131,9 +141,19 @@ impl<S: Store, A: Apply> Agent<S, A> {
             error: Some(cut(&trouble.to_string())),
         });
         let outcome = self.settle(outcome, clock_unix_s)?;
-        let report = self.report(outcome, clock_unix_s);
+        let report = self.report(outcome, clock_unix_s, controllers);
         self.deliver(&report);
         Ok(report)
+    }
+
+    /// Why the report of the last poll is not in the store, if it should be.
+    pub fn undelivered(&self) -> Option<&StoreError> {
+        self.undelivered.as_ref()
+    }
+
+    /// What was accepted from the keys of this host.
+    fn memory(&self) -> io::Result<Memory> {
+        Ok(self.disk.memory()?.trusting(&self.spec.keys))
     }
 
     /// What the last accepted roll-out has for this host.
@@ -144,10 +164,10 @@ impl<S: Store, A: Apply> Agent<S, A> {
 
     /// From the roll-out to the active version.
     fn follow(&mut self, clock: u64) -> Result<Outcome, Trouble> {
-        let memory = self.disk.memory().map_err(|error| {
+        let memory = self.memory().map_err(|error| {
             Trouble::Memory(format!("{}: {error}", self.disk.memory_file().display()))
         })?;
-        let (rollout, mut memory) = self.rollout(memory)?;
+        let (rollout, mut memory) = self.rollout(memory, clock)?;
         let current = self.disk.current(&self.spec.keys);
         let target = self.target(&rollout, &current);
         let wanted = target.as_ref().map(|target| target.version);
@@ -159,16 +179,15 @@ impl<S: Store, A: Apply> Agent<S, A> {
         if let Current::Version(there) = &current
             && there.sha256 == target.sha256
         {
-            memory.check(&rollout, &target, memory.now(clock))?;
+            memory.check(&rollout, &target, clock)?;
             return self.confirm(&mut memory, there, clock);
         }
         if let Some(failed) = memory.failure(&target) {
             return Err(Trouble::Failed(failed.version, failed.error.clone()));
         }
-        memory.check(&rollout, &target, memory.now(clock))?;
-        let (bundle, sealed) = self.bundle(&target)?;
-        memory.signed_unix_s = memory.signed_unix_s.max(bundle.manifest.made_unix_s);
-        memory.version = Some(target.version);
+        memory.check(&rollout, &target, clock)?;
+        let (bundle, sealed) = self.bundle(&target, &memory, clock)?;
+        memory.activate(&bundle.manifest);
         self.disk.save(&memory)?;
         self.put(&target, bundle, sealed)?;
         match self.disk.current(&self.spec.keys) {
@@ -181,7 +200,7 @@ impl<S: Store, A: Apply> Agent<S, A> {
     }
 
     /// The roll-out, accepted.
-    fn rollout(&mut self, mut memory: Memory) -> Result<(Rollout, Memory), Trouble> {
+    fn rollout(&mut self, mut memory: Memory, clock: u64) -> Result<(Rollout, Memory), Trouble> {
         let name = Rollout::OBJECT;
         let known = self.seen.as_ref().map(|(tag, _)| tag);
         let object = match self.store.get(name, Kind::Rollout.max_size(), known)? {
@@ -194,9 +213,9 @@ impl<S: Store, A: Apply> Agent<S, A> {
             return rollout.map(|it| (it, memory)).ok_or(Trouble::Absent(name.to_owned()));
         };
         let opened = Rollout::open(&bytes, &self.spec.keys);
-        let (rollout, sha256) = opened.map_err(|error| Trouble::Rollout(name, error))?;
+        let (rollout, origin) = opened.map_err(|error| Trouble::Rollout(name, error))?;
         let before = memory.clone();
-        memory.accept(&rollout, &sha256)?;
+        memory.accept(&rollout, &origin, clock)?;
         if memory != before {
             self.disk.save(&memory)?;
         }
@@ -218,7 +237,12 @@ impl<S: Store, A: Apply> Agent<S, A> {
     }
 
     /// The bundle of the roll-out, checked but for its version rules.
-    fn bundle(&self, target: &Target) -> Result<(Bundle, Vec<u8>), Trouble> {
+    fn bundle(
+        &self,
+        target: &Target,
+        memory: &Memory,
+        clock: u64,
+    ) -> Result<(Bundle, Vec<u8>), Trouble> {
         let name = target.object();
         let sealed = match self.store.get(&name, MAX_BUNDLE, None)? {
             Got::Object(object) => object.bytes,
@@ -229,7 +253,7 @@ impl<S: Store, A: Apply> Agent<S, A> {
         }
         let bundle = Bundle::open(&sealed, &self.spec.keys);
         let bundle = bundle.map_err(|error| Trouble::Bundle(name, error))?;
-        Memory::check_bundle(target, &bundle.manifest)?;
+        memory.check_bundle(target, &bundle.manifest, clock)?;
         bundle.policy().map_err(|error| Trouble::Policy(target.version, error))?;
         Ok((bundle, sealed))
     }
@@ -319,14 +343,15 @@ impl<S: Store, A: Apply> Agent<S, A> {
     /// What ends each poll, however it went: a version that has expired, or is not as it was signed, gives way to the default; and
     /// what the link leads to is applied.
     fn settle(&mut self, outcome: Outcome, clock: u64) -> io::Result<Outcome> {
-        let memory = self.disk.memory().unwrap_or_default();
+        let memory = self.memory().unwrap_or_default();
         let current = self.disk.current(&self.spec.keys);
         let reason = match &current {
             Current::Version(there) if memory.now(clock) < there.expires_unix_s => None,
             Current::Default(digest) if *digest == sha256(&self.spec.default) => None,
             Current::Default(_) => Some("the default of this host has changed".to_owned()),
             Current::Version(there) => {
-                Some(format!("version {} has expired; the default is active", there.version))
+                let (version, by) = (there.version, memory.deciding(clock));
+                Some(format!("version {version} has expired by {by}; the default is active"))
             }
             Current::Damaged(reason) => Some(format!("{reason}; the default is active")),
             Current::Nothing => Some("the default is active".to_owned()),
@@ -340,13 +365,13 @@ impl<S: Store, A: Apply> Agent<S, A> {
         Ok(Outcome { error, ..outcome })
     }
 
-    fn report(&mut self, outcome: Outcome, clock: u64) -> Report {
+    fn report(&mut self, outcome: Outcome, clock: u64, controllers: &[String]) -> Report {
         let active = match self.disk.current(&self.spec.keys) {
             Current::Version(there) => Some(there),
             _ => None,
         };
         // Without a roll-out of this process, what was accepted before it.
-        let serial = self.disk.memory().unwrap_or_default().serial;
+        let serial = self.memory().unwrap_or_default().serial;
         Report {
             schema: SCHEMA.to_owned(),
             host: self.spec.host.clone(),
@@ -358,29 +383,33 @@ impl<S: Store, A: Apply> Agent<S, A> {
             serial,
             wanted: outcome.wanted,
             state: outcome.state,
-            unsupported: active.as_ref().map(|it| self.unsupported(it)).unwrap_or_default(),
+            unsupported: match &active {
+                Some(there) => self.unsupported(there, controllers),
+                None => Vec::new(),
+            },
             active,
             error: outcome.error,
         }
     }
 
     /// Controllers of the active version that the kernel does not have.
-    fn unsupported(&mut self, there: &ActiveVersion) -> Vec<String> {
-        if let Some((sha256, names)) = &self.unsupported
-            && *sha256 == there.sha256
+    fn unsupported(&mut self, there: &ActiveVersion, controllers: &[String]) -> Vec<String> {
+        if let Some(last) = &self.unsupported
+            && last.sha256 == there.sha256
+            && last.controllers == controllers
         {
-            return names.clone();
+            return last.names.clone();
         }
         let mut names = Vec::new();
         if let Ok(policy) = bundle::policy(&self.disk.files()) {
             let asked = policy.settings().filter_map(|settings| settings.tcp.as_deref());
             names.extend(asked.map(str::to_owned));
         }
-        let has = |name: &String| self.spec.controllers.contains(name);
-        names.retain(|name| !self.spec.controllers.is_empty() && !has(name));
+        names.retain(|name| !controllers.is_empty() && !controllers.contains(name));
         names.sort();
         names.dedup();
-        self.unsupported = Some((there.sha256.clone(), names.clone()));
+        let (sha256, controllers) = (there.sha256.clone(), controllers.to_vec());
+        self.unsupported = Some(Unsupported { sha256, controllers, names: names.clone() });
         names
     }
 
@@ -390,10 +419,14 @@ impl<S: Store, A: Apply> Agent<S, A> {
             let age = report.unix_s.abs_diff(last.unix_s);
             report.differs_from(last) || age >= self.spec.report_every_s
         });
+        self.undelivered = None;
         let Ok(bytes) = serde_json::to_vec(report) else { return };
         let name = Report::object(&report.host);
-        if is_due && self.store.put(&name, &bytes, &Condition::Any).is_ok() {
-            self.reported = Some(report.clone());
+        if is_due {
+            match self.store.put(&name, &bytes, &Condition::Any) {
+                Ok(()) => self.reported = Some(report.clone()),
+                Err(error) => self.undelivered = Some(error),
+            }
         }
     }
 }

@@ -78,7 +78,7 @@ impl Fleet<'_> {
         let before = self.lease()?;
         let held = before.as_ref().map(|(lease, _)| lease).filter(|lease| !lease.is_expired(now));
         if let Some(other) = held.filter(|lease| lease.holder != *holder) {
-            return Err(PublishError::Held(other.clone(), now));
+            return Err(PublishError::Held(other.clone()));
         }
         let lease = Lease {
             schema: SCHEMA.to_owned(),
@@ -111,7 +111,7 @@ impl Fleet<'_> {
                 if lease.holder == *holder {
                     Ok(())
                 } else {
-                    Err(PublishError::Held(lease, now))
+                    Err(PublishError::Held(lease))
                 }
             }
             _ => Err(PublishError::NoLease(holder.clone())),
@@ -127,7 +127,7 @@ impl Fleet<'_> {
         match self.store().put(Lease::OBJECT, &text, &condition) {
             Err(error @ StoreError::Conflict(_)) => match self.lease()? {
                 Some((other, _)) if other.holder != lease.holder && !other.is_expired(now) => {
-                    Err(PublishError::Held(other, now))
+                    Err(PublishError::Held(other))
                 }
                 _ => Err(error.into()),
             },

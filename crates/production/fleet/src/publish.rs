@@ -1,9 +1,10 @@
 //! The publisher's side: versions and roll-outs into the store.
 
-use std::cmp::max;
+use std::cell::RefCell;
 
 use thiserror::Error;
 use uncork_policy::{FileError, PublicKey};
+use uncork_records::rfc3339;
 
 use crate::bundle::BundleError;
 use crate::gate::Says;
@@ -20,6 +21,8 @@ use uncork_store::{Condition, Got, Store, StoreError, Tag};
 pub struct Fleet<'a> {
     store: &'a dyn Store,
     keys: &'a [PublicKey],
+    /// Why the latest roll-out has no copy for later readers.
+    uncopied: RefCell<Option<StoreError>>,
 }
 
 /// Why nothing was published.
@@ -51,9 +54,9 @@ pub enum PublishError {
     /// The fleet is frozen.
     #[error("the fleet is frozen; run `uncork fleet freeze --off` first")]
     Frozen,
-    /// Another planner publishes, at this time.
-    #[error("{} holds the lease for {} s more", .0.holder, .0.expires_unix_s.saturating_sub(*.1))]
-    Held(Lease, u64),
+    /// Another planner publishes, until its lease ends.
+    #[error("{} holds the lease until {}", .0.holder, rfc3339(.0.expires_unix_s))]
+    Held(Lease),
     /// The planner does not hold the lease.
     #[error("{0} does not hold the lease, or it has expired; take it with `uncork fleet lease`")]
     NoLease(HostName),
@@ -68,6 +71,14 @@ pub enum PublishError {
     /// The last stage leaves hosts out.
     #[error("the last stage is {0}; it must be 100%")]
     Stages(String),
+    /// The fleet runs no version.
+    #[error("all hosts already run their default; nothing to roll back")]
+    NothingToRollBack,
+    /// A number that no publisher reaches.
+    #[error(
+        "the store's roll-out has the highest {0} that there is, which only a stranger with the key signs; replace the key, and remove the object `rollout`"
+    )]
+    Exhausted(&'static str),
     /// No earlier version is valid.
     #[error("the store has no version {0} that is valid; publish an old policy as a new version")]
     NoVersion(String),
@@ -102,7 +113,12 @@ pub enum Next {
 impl<'a> Fleet<'a> {
     /// The fleet of a store. Only what one of the keys has signed counts.
     pub fn new(store: &'a dyn Store, keys: &'a [PublicKey]) -> Self {
-        Self { store, keys }
+        Self { store, keys, uncopied: RefCell::default() }
+    }
+
+    /// Why the roll-out that was written last has no copy in `rollouts/`. It is active all the same.
+    pub fn uncopied(&self) -> Option<StoreError> {
+        self.uncopied.borrow().clone()
     }
 
     /// The current roll-out, if there is one.
@@ -157,7 +173,7 @@ impl<'a> Fleet<'a> {
     ///
     /// # Errors
     ///
-    /// See [`PublishError`]. Nothing active changes then.
+    /// See [`PublishError`]. The roll-out of the store is the one before then.
     pub fn begin(
         &self,
         key: &SigningKey,
@@ -186,7 +202,7 @@ impl<'a> Fleet<'a> {
         (stages, hold_s): (Vec<Stage>, u64),
         (now, expires): (u64, u64),
     ) -> Result<Rollout, PublishError> {
-        let version = before.map_or(0, |before| before.highest) + 1;
+        let version = next_number("version", before.map_or(0, |before| before.highest))?;
         let stages = if self.is_stable(before, files) { Vec::new() } else { stages };
         let sealed = Bundle::seal(version, (now, expires), files, key)?;
         let bundle = Bundle::open(&sealed, &[key.public()])?;
@@ -218,7 +234,7 @@ impl<'a> Fleet<'a> {
         step: &Next,
         now: u64,
     ) -> Result<Rollout, PublishError> {
-        let rollout = before.after(step, now);
+        let rollout = before.after(step, now)?;
         self.put(&rollout, key, &Condition::Same(tag))?;
         Ok(rollout)
     }
@@ -238,9 +254,11 @@ impl<'a> Fleet<'a> {
     ) -> Result<Rollout, PublishError> {
         let stable = match (version, &before.next) {
             (None, Some(_)) => before.stable.clone(),
+            (None, None) if before.stable.is_none() && before.frozen => None,
+            (None, None) if before.stable.is_none() => return Err(PublishError::NothingToRollBack),
             (version, _) => Some(self.earlier(&before, version, now)?),
         };
-        let rollout = before.rolled_back_to(stable, now);
+        let rollout = before.rolled_back_to(stable, now)?;
         self.put(&rollout, key, &Condition::Same(tag))?;
         Ok(rollout)
     }
@@ -278,7 +296,7 @@ impl<'a> Fleet<'a> {
         now: u64,
     ) -> Result<Rollout, PublishError> {
         let (before, tag) = self.current()?;
-        let rollout = Rollout { frozen, ..before.following(now) };
+        let rollout = Rollout { frozen, ..before.following(now)? };
         self.put(&rollout, key, &Condition::Same(tag))?;
         Ok(rollout)
     }
@@ -295,7 +313,8 @@ impl<'a> Fleet<'a> {
         bundle.map_err(|error| PublishError::Bundle(object.to_owned(), error))
     }
 
-    /// Writes a roll-out, if the store still has the one before, and a copy for later readers.
+    /// Writes a roll-out, if the store still has the one before, and a copy for later readers. Without the copy, the roll-out is
+    /// active all the same.
     fn put(
         &self,
         rollout: &Rollout,
@@ -307,15 +326,22 @@ impl<'a> Fleet<'a> {
             PublishError::Rollout(Rollout::OBJECT, RolloutError::Document(error))
         })?;
         self.store.put(Rollout::OBJECT, &sealed, condition)?;
-        self.store.put(&format!("rollouts/{:010}", rollout.serial), &sealed, &Condition::Any)?;
+        let copy = format!("rollouts/{:010}", rollout.serial);
+        *self.uncopied.borrow_mut() = self.store.put(&copy, &sealed, &Condition::Any).err();
         Ok(())
     }
 }
 
+/// The number after this one.
+fn next_number(what: &'static str, number: u64) -> Result<u64, PublishError> {
+    number.checked_add(1).ok_or(PublishError::Exhausted(what))
+}
+
 impl Rollout {
-    /// The next document, with the same content.
-    fn following(&self, now: u64) -> Self {
-        Self { serial: self.serial + 1, made_unix_s: max(now, self.made_unix_s), ..self.clone() }
+    /// The next document, with the same content. A time that another clock has signed does not live on in it.
+    fn following(&self, now: u64) -> Result<Self, PublishError> {
+        let serial = next_number("serial", self.serial)?;
+        Ok(Self { serial, made_unix_s: now, ..self.clone() })
     }
 
     /// A new version for the hosts of the first stage; for all hosts without stages.
@@ -342,7 +368,7 @@ impl Rollout {
         let highest = target.version;
         let next = Some(Progress { target, stages, stage: 0, since_unix_s: now, hold_s });
         Ok(match before {
-            Some(before) => Self { next, highest, ..before.following(now) },
+            Some(before) => Self { next, highest, ..before.following(now)? },
             None => Self {
                 serial: 1,
                 made_unix_s: now,
@@ -355,8 +381,8 @@ impl Rollout {
         })
     }
 
-    fn after(&self, step: &Next, now: u64) -> Self {
-        let mut rollout = self.following(now);
+    fn after(&self, step: &Next, now: u64) -> Result<Self, PublishError> {
+        let mut rollout = self.following(now)?;
         match step {
             Next::Stage(stage) => {
                 if let Some(next) = &mut rollout.next {
@@ -373,7 +399,7 @@ impl Rollout {
             Next::Finish => rollout.finish(),
             Next::Nothing | Next::Hold(_) | Next::Stop(_) => {}
         }
-        rollout
+        Ok(rollout)
     }
 
     fn finish(&mut self) {
@@ -384,9 +410,9 @@ impl Rollout {
         }
     }
 
-    fn rolled_back_to(&self, stable: Option<Target>, now: u64) -> Self {
+    fn rolled_back_to(&self, stable: Option<Target>, now: u64) -> Result<Self, PublishError> {
         let rolled_back = Some(self.highest);
-        Self { stable, next: None, rolled_back, frozen: false, ..self.following(now) }
+        Ok(Self { stable, next: None, rolled_back, frozen: false, ..self.following(now)? })
     }
 
     /// What comes next for the version that goes out, by the reports of the hosts and by verdicts.

@@ -83,16 +83,25 @@ impl Rollout {
         Ok(Kind::Rollout.seal(&serde_json::to_vec(self)?, key))
     }
 
-    /// Reads the document of a signed file, with its SHA-256.
+    /// Reads the document of a signed file.
     ///
     /// # Errors
     ///
     /// If the owner of none of the keys has signed it, or it is another document.
-    pub fn open(file: &[u8], keys: &[PublicKey]) -> Result<(Self, String), RolloutError> {
-        let body = Kind::Rollout.open(file, keys)?.body;
-        let rollout: Self = serde_json::from_slice(body)?;
-        Ok((rollout, sha256(file)))
+    pub fn open(file: &[u8], keys: &[PublicKey]) -> Result<(Self, Origin), RolloutError> {
+        let opened = Kind::Rollout.open(file, keys)?;
+        let rollout: Self = serde_json::from_slice(opened.body)?;
+        Ok((rollout, Origin { sha256: sha256(file), key: opened.key.id() }))
     }
+}
+
+/// The file that a roll-out was read from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The SHA-256 of all its bytes.
+    pub sha256: String,
+    /// The ID of the key that has signed it ([`PublicKey::id`]).
+    pub key: String,
 }
 
 /// Why a file is not a roll-out.

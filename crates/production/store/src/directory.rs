@@ -26,7 +26,11 @@ impl Directory {
         if error.kind() == ErrorKind::NotFound && !self.0.is_dir() {
             return StoreError::NoDirectory(self.0.display().to_string());
         }
-        StoreError::Away(self.0.join(name).display().to_string(), error.to_string())
+        let (object, reason) = (self.0.join(name).display().to_string(), error.to_string());
+        match error.kind() {
+            ErrorKind::ReadOnlyFilesystem => StoreError::ReadOnly(object, reason),
+            _ => StoreError::Away(object, reason),
+        }
     }
 
     /// Makes the folder of an object, below the directory of the store.

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use uncork_fleet::{Agent, AgentSpec, Commands, Disk, HostName, HostState, Report, Steps};
-use uncork_store::Store;
+use uncork_store::{Store, StoreError};
 
 use super::args::AgentArgs;
 use crate::failure::Failure;
@@ -27,14 +28,13 @@ pub(crate) fn run(args: &AgentArgs) -> Result<(), Failure> {
     let commands = Commands { apply: args.apply.clone(), applied: args.applied.clone() };
     let stop = flag_on_signal()?;
     let pause = pause(args.every.into(), &spec.host);
+    let kernel = spec.kernel.clone();
     let mut agent = Agent::new(spec, store, disk, commands);
-    let mut last = None;
+    let mut said = Said::default();
     while !stop.load(Ordering::Relaxed) {
-        let report = poll(&mut agent)?;
-        let line = line(&report);
-        if last.as_ref() != Some(&line) {
+        let report = poll(&mut agent, &kernel)?;
+        for line in said.new_lines(&report, agent.undelivered()) {
             eprintln!("{line}");
-            last = Some(line);
         }
         if args.once {
             let is_there = report.state == HostState::Active;
@@ -45,9 +45,9 @@ pub(crate) fn run(args: &AgentArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-fn poll(agent: &mut Agent<Box<dyn Store>, Commands>) -> Result<Report, Failure> {
+fn poll(agent: &mut Agent<Box<dyn Store>, Commands>, kernel: &str) -> Result<Report, Failure> {
     let now = unix_s().max(0).unsigned_abs();
-    agent.poll(now).map_err(|error| {
+    agent.poll(now, &controllers(kernel)).map_err(|error| {
         Failure::Environment(format!("cannot write to the directory of '--output <DIR>': {error}"))
     })
 }
@@ -59,7 +59,6 @@ fn spec(args: &AgentArgs) -> Result<AgentSpec, Failure> {
             fs::read(file).map_err(|error| Failure::unreadable("--default <FILE>", file, &error))?
         }
     };
-    let kernel = line_of("/proc/sys/kernel/osrelease");
     Ok(AgentSpec {
         host: host(args)?,
         place: args.place.clone(),
@@ -67,8 +66,7 @@ fn spec(args: &AgentArgs) -> Result<AgentSpec, Failure> {
         default,
         patience_s: Duration::from(args.patience).as_secs(),
         report_every_s: Duration::from(args.report_every).as_secs(),
-        controllers: controllers(&kernel),
-        kernel,
+        kernel: line_of("/proc/sys/kernel/osrelease"),
     })
 }
 
@@ -80,15 +78,22 @@ fn host(args: &AgentArgs) -> Result<HostName, Failure> {
     name.parse().map_err(|error| Failure::value("--host <NAME>", &name, error))
 }
 
-/// The kernel's TCP controllers: those it has, and those with a module.
+/// The kernel's TCP controllers now: `uncork kernel load` adds some while the agent runs.
 fn controllers(kernel: &str) -> Vec<String> {
     let available = line_of("/proc/sys/net/ipv4/tcp_available_congestion_control");
+    let modules = fs::read_to_string(format!("/lib/modules/{kernel}/modules.dep"));
+    let loads_modules = Path::new("/proc/modules").exists();
+    known_controllers(&available, modules.ok().as_deref(), loads_modules)
+}
+
+/// The controllers that the kernel has, and those with a module. Empty if they are not known: a kernel that loads modules loads
+/// `tcp_NAME` when a controller is set, so without the list of modules none can be called missing.
+fn known_controllers(available: &str, modules: Option<&str>, loads_modules: bool) -> Vec<String> {
     let mut names: BTreeSet<String> =
         available.split_ascii_whitespace().map(str::to_owned).collect();
-    if names.is_empty() {
+    if names.is_empty() || (modules.is_none() && loads_modules) {
         return Vec::new();
     }
-    let modules = fs::read_to_string(format!("/lib/modules/{kernel}/modules.dep"));
     for line in modules.unwrap_or_default().lines() {
         let file = line.split(':').next().and_then(|path| path.rsplit('/').next());
         let name = file.and_then(|file| file.strip_prefix("tcp_")?.split('.').next());
@@ -101,8 +106,31 @@ fn line_of(file: &str) -> String {
     fs::read_to_string(file).unwrap_or_default().trim().to_owned()
 }
 
-/// What is said of a poll, if it differs from what was said of the last one.
-fn line(report: &Report) -> String {
+/// What was printed, so that nothing is printed twice in a row.
+#[derive(Default)]
+struct Said {
+    line: Option<String>,
+    is_read_only: bool,
+}
+
+impl Said {
+    /// The lines for a poll: its outcome if that is new, and once that the store takes no reports.
+    fn new_lines(&mut self, report: &Report, undelivered: Option<&StoreError>) -> Vec<String> {
+        let mut lines = Vec::new();
+        let line = line(report, undelivered);
+        if self.line.as_ref() != Some(&line) {
+            self.line = Some(line.clone());
+            lines.push(line);
+        }
+        if matches!(undelivered, Some(StoreError::ReadOnly(..))) && !self.is_read_only {
+            self.is_read_only = true;
+            lines.push("note: this store takes no reports; stages have no evidence".to_owned());
+        }
+        lines
+    }
+}
+
+fn line(report: &Report, undelivered: Option<&StoreError>) -> String {
     let version = |version: Option<u64>| {
         version.map_or_else(|| "the default".to_owned(), |it| format!("version {it}"))
     };
@@ -112,7 +140,11 @@ fn line(report: &Report) -> String {
         HostState::Active => format!("{there} is active{error}"),
         _ => format!("{there} is active instead of {}{error}", version(report.wanted)),
     };
-    uncork_config::visible(&line).into_owned()
+    let lost = match undelivered {
+        None | Some(StoreError::ReadOnly(..)) => String::new(),
+        Some(error) => format!("; report not written: {error}"),
+    };
+    uncork_config::visible(&(line + &lost)).into_owned()
 }
 
 /// The time between polls: a tenth more or less, so that a fleet does not ask at the same moments.
@@ -131,6 +163,16 @@ mod tests {
     #[test]
     fn default_is_a_policy_without_rules() {
         assert_eq!(Policy::parse("default", DEFAULT).unwrap().rules(), 0);
+    }
+
+    #[test]
+    fn controllers_without_the_list_of_modules_are_not_known() {
+        let modules =
+            "kernel/net/ipv4/tcp_bbr.ko.xz: kernel/x.ko\nkernel/net/ipv4/udp_tunnel.ko:\n";
+        assert_eq!(known_controllers("reno cubic", Some(modules), true), ["bbr", "cubic", "reno"]);
+        assert!(known_controllers("reno cubic", None, true).is_empty());
+        assert_eq!(known_controllers("reno cubic", None, false), ["cubic", "reno"]);
+        assert!(known_controllers("", Some(modules), true).is_empty());
     }
 
     #[test]
