@@ -55,7 +55,7 @@ fn policy_goes_to_hosts_by_stages_and_back_by_one_command() {
     assert!(agent(&scratch, "edge1", 0).contains("version 2 is active"));
     let policy = || fs::read_to_string(scratch.path("edge1/current/policy.toml")).unwrap();
     assert!(policy().contains("reno"));
-    assert!(run(&scratch, "fleet publish store --key fleet.key", 1).contains("is held for"));
+    assert!(run(&scratch, "fleet publish store --key fleet.key", 0).contains("is held for"));
     run(&scratch, "fleet publish store one.toml --key fleet.key", 1);
     run(&scratch, "fleet rollback store --key fleet.key", 0);
     agent(&scratch, "edge1", 0);
@@ -66,6 +66,26 @@ fn policy_goes_to_hosts_by_stages_and_back_by_one_command() {
     assert_describes("fleet-status-1", [&status]);
     let report = fs::read(scratch.path("store/reports/edge1.json")).unwrap();
     assert_describes("fleet-report-1", [&serde_json::from_slice(&report).unwrap()]);
+}
+
+#[test]
+fn roll_back_twice_and_a_copy_that_cannot_be_written_say_so() {
+    let scratch = Scratch::new("fleet-notes");
+    fs::create_dir(scratch.path("store")).unwrap();
+    scratch.write("one.toml", "[default]\ntcp = \"cubic\"\n");
+    run(&scratch, "fleet keygen fleet.key", 0);
+    run(&scratch, "fleet publish store one.toml --key fleet.key", 0);
+    let waits = run(&scratch, "fleet publish store --key fleet.key", 0);
+    assert!(waits.contains("not yet: no host has reported"), "{waits}");
+    run(&scratch, "fleet rollback store --key fleet.key", 0);
+    let again = run(&scratch, "fleet rollback store --key fleet.key", 1);
+    assert!(again.contains("nothing to roll back"), "{again}");
+    fs::remove_dir_all(scratch.path("store/rollouts")).unwrap();
+    scratch.write("store/rollouts", "");
+    let frozen = run(&scratch, "fleet freeze store --key fleet.key", 0);
+    assert!(frozen.contains("note: ") && frozen.contains("is active"), "{frozen}");
+    scratch.write("store/reports", "");
+    assert!(agent(&scratch, "edge1", 0).contains("; report not written: "));
 }
 
 #[test]
@@ -112,7 +132,7 @@ fn verdict_that_says_stop_rolls_the_version_back() {
     };
     let line = "fleet publish store --key fleet.key --stop-if verdict.json --roll-back";
     verdict(false);
-    assert!(run(&scratch, line, 1).contains("before this stage began"));
+    assert!(run(&scratch, line, 0).contains("before this stage began"));
     verdict(true);
     assert!(run(&scratch, line, 1).contains("retransmissions"));
     assert!(agent(&scratch, "edge1", 0).contains("the default is active"));

@@ -23,13 +23,16 @@ Examples:
 const PUBLISH_AFTER: &str = "\
 With a policy, it begins: the hosts of the first stage get the version at their next poll. Without one, it takes the next step of the \
 version that goes out: the next stage, or all hosts have it. A stage goes on when it was held for --hold, its hosts run the version, \
-and each --stop-if says so. Run that every minute, by a timer.
+and each --stop-if says so. Run that every minute, by a timer: uncork-fleet.timer.
+
+A share without a host that has reported becomes the smallest share with one, and is held again. Without any report, the version \
+waits.
 
 A policy with the same files as the stable version goes to all hosts at once: it only lasts longer.
 
 With --holder, a planner publishes (docs/reference/fleet.md#planners). It needs the lease, and never replaces a version that goes out. If the fleet has the same files, nothing is published before half of their life is over. After a roll-back, first publish once without --holder.
 
-Exit status: 0 published, 1 the stage has to wait or must not go on, 2 wrong usage or an invalid policy, 3 the store cannot be read or \
+Exit status: 0 published, or the stage has to wait, 1 the version must not go on, or cannot be published now, 2 wrong usage or an invalid policy, 3 the store cannot be read or \
 written, 5 a bug.";
 
 const LEASE_EXAMPLES: &str = "\
@@ -62,7 +65,8 @@ const ROLL_BACK_AFTER: &str = "\
 Hosts return at their next poll: from a version that goes out to the stable one, otherwise from the stable one to the one before, or to \
 VERSION. It needs no stage, and ends a freeze. Agents refuse an older version without it.
 
-Exit status: 0 published, 2 wrong usage, 3 the store cannot be read or written, or has no valid version, 5 a bug.";
+Exit status: 0 published, 1 all hosts run their default already, 2 wrong usage, 3 the store cannot be read or written, or has no \
+valid version, 5 a bug.";
 
 /// Roll policies out to many hosts: signed versions in a store, in stages (docs/reference/fleet.md)
 #[derive(Args, Debug)]

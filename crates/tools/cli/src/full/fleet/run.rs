@@ -42,12 +42,13 @@ pub(crate) fn run(args: &FleetArgs) -> Result<(), Failure> {
             let (opened, key) = Opened::write(store)?;
             let fleet = opened.fleet();
             let current = fleet.current().map_err(failure)?;
-            shown(&fleet.roll_back(&key, current, *version, now()).map_err(failure)?)
+            let rollout = fleet.roll_back(&key, current, *version, now()).map_err(failure)?;
+            shown(&fleet, &rollout)
         }
         FleetCommand::Freeze { store, off } => {
             let (opened, key) = Opened::write(store)?;
-            let rollout = opened.fleet().freeze(&key, !off, now());
-            shown(&rollout.map_err(failure)?)
+            let fleet = opened.fleet();
+            shown(&fleet, &fleet.freeze(&key, !off, now()).map_err(failure)?)
         }
     }
 }
@@ -90,13 +91,11 @@ fn failure(error: PublishError) -> Failure {
         PublishError::Policy(_) | PublishError::Pack(_) | PublishError::Stages(_) => {
             Failure::Usage(error.to_string())
         }
-        PublishError::Held(lease, _) => {
-            let until = rfc3339(lease.expires_unix_s);
-            Failure::Missed(format!("{} holds the lease until {until}", lease.holder))
-        }
-        PublishError::Running(..)
+        PublishError::Held(_)
+        | PublishError::Running(..)
         | PublishError::Frozen
         | PublishError::NoLease(_)
+        | PublishError::NothingToRollBack
         | PublishError::RolledBack(_) => Failure::Missed(error.to_string()),
         PublishError::Store(error) => store::failure(&error),
         error => Failure::Environment(error.to_string()),
@@ -126,13 +125,13 @@ fn publish(args: &PublishArgs) -> Result<(), Failure> {
     let times = (now(), now().saturating_add(life));
     let (fleet, files) = (opened.fleet(), packed(policy)?);
     let Some(holder) = &args.holder else {
-        return shown(&fleet.begin(&key, &files, stages, times).map_err(failure)?);
+        return shown(&fleet, &fleet.begin(&key, &files, stages, times).map_err(failure)?);
     };
     match fleet.publish_planned((&key, holder), &files, stages, times).map_err(failure)? {
-        Planned::Published(rollout) => shown(&rollout),
+        Planned::Published(rollout) => shown(&fleet, &rollout),
         Planned::Unchanged(rollout) => {
             say("the fleet has this policy\n")?;
-            shown(&rollout)
+            shown(&fleet, &rollout)
         }
     }
 }
@@ -161,24 +160,29 @@ fn go_on(opened: &Opened, key: &SigningKey, args: &PublishArgs) -> Result<(), Fa
     let (current, status) = opened.status()?;
     let gates = gates(&args.stop.stop_if)?;
     let step = current.0.next_step(&status.hosts, &gates, args.stop.tolerance(), now());
+    let fleet = opened.fleet();
     match step {
         Next::Nothing => say("no version goes out\n"),
-        Next::Hold(reasons) => Err(Failure::Missed(format!("not yet: {}", reasons.join("; ")))),
+        Next::Hold(reasons) => say(&format!("not yet: {}\n", reasons.join("; "))),
         Next::Stop(reasons) if args.roll_back => {
-            let back = opened.fleet().roll_back(key, current, None, now()).map_err(failure)?;
-            shown(&back)?;
+            let back = fleet.roll_back(key, current, None, now()).map_err(failure)?;
+            shown(&fleet, &back)?;
             Err(Failure::Missed(format!("rolled back: {}", reasons.join("; "))))
         }
         Next::Stop(reasons) => Err(Failure::Missed(format!(
             "it must not go on: {}\nhelp: uncork fleet rollback",
             reasons.join("; ")
         ))),
-        step => shown(&opened.fleet().go_on(key, current, &step, now()).map_err(failure)?),
+        step => shown(&fleet, &fleet.go_on(key, current, &step, now()).map_err(failure)?),
     }
 }
 
-/// What was published.
-fn shown(rollout: &Rollout) -> Result<(), Failure> {
+/// What was published. It is active without its copy for later readers, too.
+fn shown(fleet: &Fleet<'_>, rollout: &Rollout) -> Result<(), Failure> {
+    if let Some(error) = fleet.uncopied() {
+        let serial = rollout.serial;
+        eprintln!("note: roll-out {serial} is active, and has no copy in rollouts/: {error}");
+    }
     let stable = rollout.stable.as_ref();
     let stable =
         stable.map_or_else(|| "their default".to_owned(), |it| format!("version {}", it.version));
