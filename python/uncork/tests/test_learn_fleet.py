@@ -58,7 +58,7 @@ def test_run__publish__the_fleet_has_the_active_version(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_loop(place, "planner1") == 0
-    assert "fleet: roll-out 1: version 1 at stage 100%" in capsys.readouterr().err
+    assert "fleet: rollout 1: version 1 at stage 100%" in capsys.readouterr().err
     assert "version 1" in published(place)
     assert "no planner holds the lease" in fleet_command("lease", str(place / "store"))
     assert run_loop(place, "planner1") == 0
@@ -100,7 +100,7 @@ def test_run__two_planners_at_once__one_publishes(place: Path) -> None:
         for process in running.values():
             process.terminate()
             process.wait(timeout=60)
-    first = [name for name, text in said.items() if "fleet: roll-out 1: version 1" in text]
+    first = [name for name, text in said.items() if "fleet: rollout 1: version 1" in text]
     assert len(first) == 1, said
     other = next(name for name in said if name != first[0])
     assert f"waiting: {first[0]} holds the lease until" in said[other]
@@ -198,7 +198,7 @@ def test_run__kill_switch__goes_to_all_hosts_at_once(place: Path, capsys: pytest
     (place / "planner1" / "stop").touch()
     capsys.readouterr()
     assert run_loop(place, "planner1", stages="1%,100%") == 0
-    assert "fleet: roll-out 3: version 2 at stage 100%" in capsys.readouterr().err
+    assert "fleet: rollout 3: version 2 at stage 100%" in capsys.readouterr().err
 
 
 def test_run__rolled_back_by_a_person__publishes_nothing_and_says_why(

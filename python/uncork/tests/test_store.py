@@ -74,7 +74,7 @@ def test_agent__store_away_for_some_polls__keeps_its_version_and_goes_on(fleet: 
     assert "version 2 is active" in poll(fleet, 0)
 
 
-def test_agent__replayed_roll_out_and_corrupt_bundle__refused(fleet: Host) -> None:
+def test_agent__replayed_rollout_and_corrupt_bundle__refused(fleet: Host) -> None:
     old = fleet.server.read("fleet/rollout")
     publish(fleet, "reno")
     new = fleet.server.read("fleet/rollout")
@@ -95,7 +95,7 @@ def test_agent__replayed_roll_out_and_corrupt_bundle__refused(fleet: Host) -> No
 def test_publish__two_at_the_same_time__one_wins_and_one_has_a_conflict(fleet: Host) -> None:
     (fleet.directory / "two.toml").write_text('[default]\ntcp = "reno"\n')
     (fleet.directory / "three.toml").write_text('[default]\ntcp = "bbr"\n')
-    # Each has read the roll-out before either writes.
+    # Each has read the rollout before either writes.
     gate = threading.Barrier(2, timeout=60)
     fleet.server.before = lambda method, path: (
         gate.wait() if method == "PUT" and path.endswith("/fleet/rollout") else None

@@ -1,7 +1,7 @@
 //! One host's agent: from the store to an active policy.
 //!
 //! ```text
-//! poll ── roll-out: signature, serial ─► what this host shall run ── bundle: signature, version, expiry ─► policy parsed
+//! poll ── rollout: signature, serial ─► what this host shall run ── bundle: signature, version, expiry ─► policy parsed
 //!      ─► accepted is noted ─► version written whole ─► link renamed ─► applied, read back ─► report
 //! ```
 //!
@@ -22,7 +22,7 @@ use crate::{
     ActiveVersion, Apply, Bundle, Disk, HostName, HostState, Kind, MAX_BUNDLE, Memory, POLICY,
     PackedFile, Refusal, Report, Rollout, Target,
 };
-use uncork_store::{Condition, Got, Object, Store, StoreError, Tag};
+use uncork_store::{Condition, GetResult, Object, Store, StoreError, Tag};
 
 /// How an agent is set up.
 #[derive(Clone, Debug)]
@@ -49,7 +49,7 @@ pub struct Agent<S, A> {
     store: S,
     disk: Disk,
     apply: A,
-    /// The roll-out that was read last, so that an unchanged one need not be read again.
+    /// The rollout that was read last, so that an unchanged one need not be read again.
     seen: Option<(Tag, Rollout)>,
     /// The report in the store.
     reported: Option<Report>,
@@ -71,7 +71,7 @@ struct Unsupported {
 
 /// Why a poll has not ended with what the host shall run.
 #[derive(Debug, Error)]
-enum Trouble {
+enum PollError {
     #[error("the store is away: {0}")]
     Store(#[from] StoreError),
     #[error("{0} is not in the store; publish a policy first")]
@@ -80,7 +80,7 @@ enum Trouble {
     Rollout(&'static str, RolloutError),
     #[error("{0}: {1}")]
     Bundle(String, BundleError),
-    #[error("{0} has other bytes than the roll-out says; it was altered")]
+    #[error("{0} has other bytes than the rollout says; it was altered")]
     Digest(String),
     #[error("the policy of version {0}: {1}")]
     Policy(u64, FileError),
@@ -94,7 +94,7 @@ enum Trouble {
     Failed(u64, String),
 }
 
-impl Trouble {
+impl PollError {
     fn state(&self) -> HostState {
         match self {
             Self::Store(_) | Self::Absent(_) => HostState::Away,
@@ -156,16 +156,16 @@ impl<S: Store, A: Apply> Agent<S, A> {
         Ok(self.disk.memory()?.trusting(&self.spec.keys))
     }
 
-    /// What the last accepted roll-out has for this host.
+    /// What the last accepted rollout has for this host.
     fn wanted(&self) -> Option<&Target> {
         let (_, rollout) = self.seen.as_ref()?;
         rollout.target_of(&self.spec.host, self.spec.place.as_ref())
     }
 
-    /// From the roll-out to the active version.
-    fn follow(&mut self, clock: u64) -> Result<Outcome, Trouble> {
+    /// From the rollout to the active version.
+    fn follow(&mut self, clock: u64) -> Result<Outcome, PollError> {
         let memory = self.memory().map_err(|error| {
-            Trouble::Memory(format!("{}: {error}", self.disk.memory_file().display()))
+            PollError::Memory(format!("{}: {error}", self.disk.memory_file().display()))
         })?;
         let (rollout, mut memory) = self.rollout(memory, clock)?;
         let current = self.disk.current(&self.spec.keys);
@@ -183,7 +183,7 @@ impl<S: Store, A: Apply> Agent<S, A> {
             return self.confirm(&mut memory, there, clock);
         }
         if let Some(failed) = memory.failure(&target) {
-            return Err(Trouble::Failed(failed.version, failed.error.clone()));
+            return Err(PollError::Failed(failed.version, failed.error.clone()));
         }
         memory.check(&rollout, &target, clock)?;
         let (bundle, sealed) = self.bundle(&target, &memory, clock)?;
@@ -195,25 +195,25 @@ impl<S: Store, A: Apply> Agent<S, A> {
                 self.disk.clean(memory.good.as_deref())?;
                 self.confirm(&mut memory, &there, there.since_unix_s)
             }
-            other => Err(Trouble::Failed(target.version, format!("read back: {other:?}"))),
+            other => Err(PollError::Failed(target.version, format!("read back: {other:?}"))),
         }
     }
 
-    /// The roll-out, accepted.
-    fn rollout(&mut self, mut memory: Memory, clock: u64) -> Result<(Rollout, Memory), Trouble> {
+    /// The rollout, accepted.
+    fn rollout(&mut self, mut memory: Memory, clock: u64) -> Result<(Rollout, Memory), PollError> {
         let name = Rollout::OBJECT;
         let known = self.seen.as_ref().map(|(tag, _)| tag);
         let object = match self.store.get(name, Kind::Rollout.max_size(), known)? {
-            Got::Absent => return Err(Trouble::Absent(name.to_owned())),
-            Got::Object(object) => Some(object),
-            Got::Unchanged => None,
+            GetResult::Absent => return Err(PollError::Absent(name.to_owned())),
+            GetResult::Object(object) => Some(object),
+            GetResult::Unchanged => None,
         };
         let Some(Object { bytes, tag, .. }) = object else {
             let rollout = self.seen.as_ref().map(|(_, rollout)| rollout.clone());
-            return rollout.map(|it| (it, memory)).ok_or(Trouble::Absent(name.to_owned()));
+            return rollout.map(|it| (it, memory)).ok_or(PollError::Absent(name.to_owned()));
         };
         let opened = Rollout::open(&bytes, &self.spec.keys);
-        let (rollout, origin) = opened.map_err(|error| Trouble::Rollout(name, error))?;
+        let (rollout, origin) = opened.map_err(|error| PollError::Rollout(name, error))?;
         let before = memory.clone();
         memory.accept(&rollout, &origin, clock)?;
         if memory != before {
@@ -236,25 +236,25 @@ impl<S: Store, A: Apply> Agent<S, A> {
         }
     }
 
-    /// The bundle of the roll-out, checked but for its version rules.
+    /// The bundle of the rollout, checked but for its version rules.
     fn bundle(
         &self,
         target: &Target,
         memory: &Memory,
         clock: u64,
-    ) -> Result<(Bundle, Vec<u8>), Trouble> {
+    ) -> Result<(Bundle, Vec<u8>), PollError> {
         let name = target.object();
         let sealed = match self.store.get(&name, MAX_BUNDLE, None)? {
-            Got::Object(object) => object.bytes,
-            _ => return Err(Trouble::Absent(name)),
+            GetResult::Object(object) => object.bytes,
+            _ => return Err(PollError::Absent(name)),
         };
         if sha256(&sealed) != target.sha256 {
-            return Err(Trouble::Digest(name));
+            return Err(PollError::Digest(name));
         }
         let bundle = Bundle::open(&sealed, &self.spec.keys);
-        let bundle = bundle.map_err(|error| Trouble::Bundle(name, error))?;
+        let bundle = bundle.map_err(|error| PollError::Bundle(name, error))?;
         memory.check_bundle(target, &bundle.manifest, clock)?;
-        bundle.policy().map_err(|error| Trouble::Policy(target.version, error))?;
+        bundle.policy().map_err(|error| PollError::Policy(target.version, error))?;
         Ok((bundle, sealed))
     }
 
@@ -273,7 +273,7 @@ impl<S: Store, A: Apply> Agent<S, A> {
         memory: &mut Memory,
         there: &ActiveVersion,
         clock: u64,
-    ) -> Result<Outcome, Trouble> {
+    ) -> Result<Outcome, PollError> {
         if let Err(error) = self.apply_linked() {
             return self.give_up(memory, there, &error);
         }
@@ -305,13 +305,13 @@ impl<S: Store, A: Apply> Agent<S, A> {
         Ok(())
     }
 
-    /// Returns to the version that was active before, or the default, and does not try this one again in this roll-out.
+    /// Returns to the version that was active before, or the default, and does not try this one again in this rollout.
     fn give_up(
         &mut self,
         memory: &mut Memory,
         there: &ActiveVersion,
         error: &str,
-    ) -> Result<Outcome, Trouble> {
+    ) -> Result<Outcome, PollError> {
         let (version, sha256) = (there.version, there.sha256.clone());
         memory.failed = Some(Failed { version, sha256, serial: memory.serial, error: cut(error) });
         self.disk.save(memory)?;
@@ -321,7 +321,7 @@ impl<S: Store, A: Apply> Agent<S, A> {
             Some(name) => self.disk.switch(&name)?,
             None => self.switch_to_default()?,
         }
-        Err(Trouble::Failed(version, error.to_owned()))
+        Err(PollError::Failed(version, error.to_owned()))
     }
 
     /// Activates the default, if it is not active.
@@ -370,7 +370,7 @@ impl<S: Store, A: Apply> Agent<S, A> {
             Current::Version(there) => Some(there),
             _ => None,
         };
-        // Without a roll-out of this process, what was accepted before it.
+        // Without a rollout of this process, what was accepted before it.
         let serial = self.memory().unwrap_or_default().serial;
         Report {
             schema: SCHEMA.to_owned(),

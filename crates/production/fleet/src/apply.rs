@@ -1,4 +1,4 @@
-//! How a version comes into force once the link leads to it, and whether it did.
+//! Activates a version once the link leads to it, and says whether it is active.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 /// What follows the link.
 pub trait Apply {
-    /// Has those follow the policy that do not by themselves.
+    /// Activates the policy in programs that do not follow the link by themselves.
     ///
     /// # Errors
     ///

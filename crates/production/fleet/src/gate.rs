@@ -38,7 +38,7 @@ pub enum GateError {
 
 /// What a verdict means for a stage.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Says {
+pub(crate) enum GateDecision {
     /// It may go on.
     Go,
     /// It has to wait.
@@ -59,18 +59,20 @@ impl Gate {
     }
 
     /// What it says of a stage.
-    pub(crate) fn of(&self, next: &Progress) -> Says {
+    pub(crate) fn of(&self, next: &Progress) -> GateDecision {
         let (version, judged) = (next.target.version, self.version);
         if judged != version {
-            return Says::Wait(format!("the verdict is on version {judged}, not on {version}"));
+            return GateDecision::Wait(format!(
+                "the verdict is on version {judged}, not on {version}"
+            ));
         }
         if self.stop {
-            return Says::Stop(self.reason.clone());
+            return GateDecision::Stop(self.reason.clone());
         }
         if self.unix_s < next.since_unix_s {
-            return Says::Wait("the verdict is of before this stage began".to_owned());
+            return GateDecision::Wait("the verdict is of before this stage began".to_owned());
         }
-        Says::Go
+        GateDecision::Go
     }
 }
 
@@ -95,11 +97,11 @@ mod tests {
             stop,
             reason: "retransmissions".to_owned(),
         };
-        assert_eq!(gate(7, 100, false).of(&next()), Says::Go);
-        assert!(matches!(gate(7, 99, false).of(&next()), Says::Wait(_)));
-        assert!(matches!(gate(6, 100, true).of(&next()), Says::Wait(_)));
+        assert_eq!(gate(7, 100, false).of(&next()), GateDecision::Go);
+        assert!(matches!(gate(7, 99, false).of(&next()), GateDecision::Wait(_)));
+        assert!(matches!(gate(6, 100, true).of(&next()), GateDecision::Wait(_)));
         // A stop counts however old it is.
-        assert_eq!(gate(7, 0, true).of(&next()), Says::Stop("retransmissions".to_owned()));
+        assert_eq!(gate(7, 0, true).of(&next()), GateDecision::Stop("retransmissions".to_owned()));
         let bytes = serde_json::to_vec(&gate(7, 1, true)).unwrap();
         assert_eq!(Gate::read(&bytes).unwrap(), gate(7, 1, true));
         assert!(Gate::read(b"{}").is_err());

@@ -1,11 +1,11 @@
 //! The lease: which planner may publish new versions, and until when.
 //!
-//! The roll-out itself is written only over the bytes that were read, so two publishers never mix. But two planners with histories of
+//! The rollout itself is written only over the bytes that were read, so two publishers never mix. But two planners with histories of
 //! their own would replace each other's versions in turn. The lease is plain, not signed: who can write it can also delete the
-//! roll-out, and no agent reads it.
+//! rollout, and no agent reads it.
 
 use serde::{Deserialize, Serialize};
-use uncork_store::{Condition, Got, StoreError, Tag};
+use uncork_store::{Condition, GetResult, StoreError, Tag};
 
 use crate::publish::PublishError;
 use crate::{Fleet, HostName};
@@ -58,7 +58,7 @@ impl Fleet<'_> {
     /// The store or the lease cannot be read.
     pub fn lease(&self) -> Result<Option<(Lease, Tag)>, PublishError> {
         match self.store().get(Lease::OBJECT, MAX_LEASE, None) {
-            Ok(Got::Object(object)) => Ok(Some((Lease::read(&object.bytes)?, object.tag))),
+            Ok(GetResult::Object(object)) => Ok(Some((Lease::read(&object.bytes)?, object.tag))),
             Ok(_) => Ok(None),
             Err(error) => Err(error.into()),
         }

@@ -1,4 +1,4 @@
-//! Policies for many hosts: signed bundles in a store, a staged roll-out, and an agent on each host.
+//! Policies for many hosts: signed bundles in a store, a staged rollout, and an agent on each host.
 //!
 //! The store is a directory or an object store ([`uncork_store`]); no server is ours. A publisher writes bundles ([`Bundle`]) and one
 //! signed document that names the version of each host ([`Rollout`]). An [`Agent`] reads both, verifies them before it parses
@@ -38,6 +38,6 @@ pub use planned::Planned;
 pub use publish::{Fleet, Next, PublishError, Tolerance};
 pub use report::{ActiveVersion, HostState, Report};
 pub use rollout::{Origin, Progress, Rollout, Target};
-pub use sealed::{Kind, Opened, SealError};
+pub use sealed::{Kind, SealError, SignedBody};
 pub use stage::{Stage, StageError};
 pub use status::{FleetStatus, HostStatus};

@@ -22,7 +22,7 @@ const MAX_SERIAL_JUMP: u64 = 1 << 32;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Memory {
-    /// The serial of the latest roll-out.
+    /// The serial of the latest rollout.
     pub serial: u64,
     /// The SHA-256 of its file.
     pub rollout: String,
@@ -32,7 +32,7 @@ pub struct Memory {
     pub good: Option<String>,
     /// The latest time that was signed: it is not earlier now.
     pub signed_unix_s: u64,
-    /// A version that could not be activated, by its SHA-256, and the roll-out then. It is tried again with the next roll-out.
+    /// A version that could not be activated, by its SHA-256, and the rollout then. It is tried again with the next rollout.
     pub failed: Option<Failed>,
     /// What was accepted from each key, by its ID. Empty in files of agents that did not note it.
     #[serde(default)]
@@ -43,7 +43,7 @@ pub struct Memory {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Accepted {
-    /// The serial of its latest roll-out.
+    /// The serial of its latest rollout.
     pub serial: u64,
     /// The SHA-256 of that file.
     pub rollout: String,
@@ -61,7 +61,7 @@ pub struct Failed {
     pub version: u64,
     /// Its SHA-256.
     pub sha256: String,
-    /// The roll-out.
+    /// The rollout.
     pub serial: u64,
     /// The reason.
     pub error: String,
@@ -70,9 +70,9 @@ pub struct Failed {
 /// Why an agent does not accept what is signed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Refusal {
-    /// An older roll-out.
+    /// An older rollout.
     #[error(
-        "the store has roll-out {found}, and {accepted} was accepted before; an old file was put back: publish again"
+        "the store has rollout {found}, and {accepted} was accepted before; an old file was put back: publish again"
     )]
     OldRollout {
         /// In the store.
@@ -80,27 +80,27 @@ pub enum Refusal {
         /// Before.
         accepted: u64,
     },
-    /// Two roll-outs with one serial.
+    /// Two rollouts with one serial.
     #[error(
-        "the store has another roll-out {0} than before; two publishers have signed the same number: publish again"
+        "the store has another rollout {0} than before; two publishers have signed the same number: publish again"
     )]
     OtherRollout(u64),
-    /// An older version without a roll-back.
+    /// An older version without a rollback.
     #[error(
-        "version {found} is older than {accepted}, and the roll-out does not roll {accepted} back; run `uncork fleet rollback`"
+        "version {found} is older than {accepted}, and the rollout does not roll {accepted} back; run `uncork fleet rollback`"
     )]
     OldVersion {
-        /// In the roll-out.
+        /// In the rollout.
         found: u64,
         /// Before.
         accepted: u64,
     },
-    /// The bundle has another version than the roll-out says.
-    #[error("the bundle has version {found}, and the roll-out says {expected}; publish again")]
+    /// The bundle has another version than the rollout says.
+    #[error("the bundle has version {found}, and the rollout says {expected}; publish again")]
     OtherVersion {
         /// In the bundle.
         found: u64,
-        /// In the roll-out.
+        /// In the rollout.
         expected: u64,
     },
     /// It has expired.
@@ -127,7 +127,7 @@ pub enum Refusal {
     },
     /// A serial that no publisher reaches.
     #[error(
-        "the roll-out {found} is far ahead of {accepted}, which was accepted before; the key is used by a stranger: replace it"
+        "the rollout {found} is far ahead of {accepted}, which was accepted before; the key is used by a stranger: replace it"
     )]
     Serial {
         /// In the store.
@@ -189,7 +189,7 @@ impl Memory {
         }
     }
 
-    /// Accepts a roll-out with a good signature.
+    /// Accepts a rollout with a good signature.
     ///
     /// # Errors
     ///
@@ -210,7 +210,7 @@ impl Memory {
         if found > accepted.saturating_add(MAX_SERIAL_JUMP) {
             return Err(Refusal::Serial { found, accepted });
         }
-        self.check_signed("roll-out", rollout.made_unix_s, clock)?;
+        self.check_signed("rollout", rollout.made_unix_s, clock)?;
         self.serial = found;
         self.rollout.clone_from(&origin.sha256);
         self.signed_unix_s = self.signed_unix_s.max(rollout.made_unix_s);
@@ -224,7 +224,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Notes that a version of the accepted roll-out becomes active.
+    /// Notes that a version of the accepted rollout becomes active.
     pub fn activate(&mut self, manifest: &Manifest) {
         let (version, made) = (Some(manifest.version), manifest.made_unix_s);
         self.version = version;
@@ -263,7 +263,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Checks that a bundle is the one of the roll-out.
+    /// Checks that a bundle is the one of the rollout.
     ///
     /// # Errors
     ///
@@ -281,7 +281,7 @@ impl Memory {
         self.check_signed("bundle", manifest.made_unix_s, clock)
     }
 
-    /// Whether this version failed under this roll-out.
+    /// Whether this version failed under this rollout.
     pub fn failure(&self, target: &Target) -> Option<&Failed> {
         let is_it = |it: &&Failed| it.sha256 == target.sha256 && it.serial == self.serial;
         self.failed.as_ref().filter(is_it)
@@ -341,7 +341,7 @@ mod tests {
         let error = check(None).unwrap_err();
         assert_eq!(error, Refusal::OldVersion { found: 6, accepted: 7 });
         assert_message!("older", error);
-        // A roll-back of an earlier version does not count for this one.
+        // A rollback of an earlier version does not count for this one.
         assert!(check(Some(6)).is_err());
         assert!(check(Some(7)).is_ok() && check(Some(8)).is_ok());
         assert!(memory.check(&rollout(1, 7, None), &target(7), 0).is_ok());
@@ -369,7 +369,7 @@ mod tests {
         let made = |made_unix_s| Rollout { made_unix_s, ..rollout(5, 1, None) };
         let before = memory.clone();
         let error = memory.accept(&made(100 + 9 * 86_400 + 1), &origin("a"), 100).unwrap_err();
-        assert_eq!(error, Refusal::Future { what: "roll-out", days: 9 });
+        assert_eq!(error, Refusal::Future { what: "rollout", days: 9 });
         assert_message!("future", error);
         assert_eq!(memory, before);
         let manifest = |made_unix_s| Manifest {

@@ -16,7 +16,7 @@ impl Fleet<'_> {
     /// Publishes files as a new version, if the fleet does not have them, for the planner that holds the lease. So a planner that
     /// was killed repeats it.
     ///
-    /// The lease is read after the roll-out, which is written only if nothing has replaced it since: a planner that slept while
+    /// The lease is read after the rollout, which is written only if nothing has replaced it since: a planner that slept while
     /// its lease ended cannot write over the next one's version.
     ///
     /// # Errors

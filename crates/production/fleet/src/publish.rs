@@ -1,4 +1,4 @@
-//! The publisher's side: versions and roll-outs into the store.
+//! The publisher's side: versions and rollouts into the store.
 
 use std::cell::RefCell;
 
@@ -7,7 +7,7 @@ use uncork_policy::{FileError, PublicKey};
 use uncork_records::rfc3339;
 
 use crate::bundle::BundleError;
-use crate::gate::Says;
+use crate::gate::GateDecision;
 use crate::report::{MAX_REPORT, Report};
 use crate::rollout::RolloutError;
 use crate::status::{HostStatus, Reported, first_hosts};
@@ -15,13 +15,13 @@ use crate::{
     Bundle, Gate, HostName, Kind, Lease, MAX_BUNDLE, PackedFile, Progress, Rollout, SigningKey,
     Stage, Target,
 };
-use uncork_store::{Condition, Got, Store, StoreError, Tag};
+use uncork_store::{Condition, GetResult, Store, StoreError, Tag};
 
 /// A fleet's store, for those who publish and look.
 pub struct Fleet<'a> {
     store: &'a dyn Store,
     keys: &'a [PublicKey],
-    /// Why the latest roll-out has no copy for later readers.
+    /// Why the latest rollout has no copy for later readers.
     uncopied: RefCell<Option<StoreError>>,
 }
 
@@ -44,7 +44,7 @@ pub enum PublishError {
     #[error(transparent)]
     Policy(#[from] FileError),
     /// Nothing was published yet.
-    #[error("the store has no roll-out; publish a policy first")]
+    #[error("the store has no rollout; publish a policy first")]
     Nothing,
     /// A version is on its way.
     #[error(
@@ -76,7 +76,7 @@ pub enum PublishError {
     NothingToRollBack,
     /// A number that no publisher reaches.
     #[error(
-        "the store's roll-out has the highest {0} that there is, which only a stranger with the key signs; replace the key, and remove the object `rollout`"
+        "the store's rollout has the highest {0} that there is, which only a stranger with the key signs; replace the key, and remove the object `rollout`"
     )]
     Exhausted(&'static str),
     /// No earlier version is valid.
@@ -116,19 +116,20 @@ impl<'a> Fleet<'a> {
         Self { store, keys, uncopied: RefCell::default() }
     }
 
-    /// Why the roll-out that was written last has no copy in `rollouts/`. It is active all the same.
+    /// Why the rollout that was written last has no copy in `rollouts/`. It is active all the same.
     pub fn uncopied(&self) -> Option<StoreError> {
         self.uncopied.borrow().clone()
     }
 
-    /// The current roll-out, if there is one.
+    /// The current rollout, if there is one.
     ///
     /// # Errors
     ///
-    /// The store cannot be read, or its roll-out is not signed with one of the keys.
+    /// The store cannot be read, or its rollout is not signed with one of the keys.
     pub fn rollout(&self) -> Result<Option<(Rollout, Tag)>, PublishError> {
         let name = Rollout::OBJECT;
-        let Got::Object(object) = self.store.get(name, Kind::Rollout.max_size(), None)? else {
+        let GetResult::Object(object) = self.store.get(name, Kind::Rollout.max_size(), None)?
+        else {
             return Ok(None);
         };
         let opened = Rollout::open(&object.bytes, self.keys);
@@ -136,7 +137,7 @@ impl<'a> Fleet<'a> {
         Ok(Some((rollout, object.tag)))
     }
 
-    /// The current roll-out. A decision on it is written only if it still is the current one then.
+    /// The current rollout. A decision on it is written only if it still is the current one then.
     ///
     /// # Errors
     ///
@@ -158,7 +159,7 @@ impl<'a> Fleet<'a> {
         let mut reports = Vec::new();
         for (host, got) in hosts.into_iter().zip(self.store.get_all(&objects, MAX_REPORT)) {
             let report = match got {
-                Ok(Got::Object(object)) => Report::read(&object.bytes, &host)
+                Ok(GetResult::Object(object)) => Report::read(&object.bytes, &host)
                     .map(|report| (report, object.modified_unix_s)),
                 Ok(_) => continue,
                 Err(error) => Err(error.to_string()),
@@ -173,7 +174,7 @@ impl<'a> Fleet<'a> {
     ///
     /// # Errors
     ///
-    /// See [`PublishError`]. The roll-out of the store is the one before then.
+    /// See [`PublishError`]. The rollout of the store is the one before then.
     pub fn begin(
         &self,
         key: &SigningKey,
@@ -185,7 +186,7 @@ impl<'a> Fleet<'a> {
         self.begin_over((before.as_ref(), &condition), key, files, stages, times)
     }
 
-    /// The roll-out, and the condition for a write over it.
+    /// The rollout, and the condition for a write over it.
     pub(crate) fn before(&self) -> Result<(Option<Rollout>, Condition), PublishError> {
         Ok(match self.rollout()? {
             Some((rollout, tag)) => (Some(rollout), Condition::Same(tag)),
@@ -193,7 +194,7 @@ impl<'a> Fleet<'a> {
         })
     }
 
-    /// [`Fleet::begin`] over the roll-out that was read.
+    /// [`Fleet::begin`] over the rollout that was read.
     pub(crate) fn begin_over(
         &self,
         (before, condition): (Option<&Rollout>, &Condition),
@@ -222,7 +223,7 @@ impl<'a> Fleet<'a> {
         bundle.is_some_and(|bundle| bundle.files == files)
     }
 
-    /// Takes the next step of the version that goes out, as [`Rollout::next_step`] found it for this roll-out.
+    /// Takes the next step of the version that goes out, as [`Rollout::next_step`] found it for this rollout.
     ///
     /// # Errors
     ///
@@ -306,14 +307,14 @@ impl<'a> Fleet<'a> {
     }
 
     pub(crate) fn bundle(&self, object: &str) -> Result<Bundle, PublishError> {
-        let Got::Object(found) = self.store.get(object, MAX_BUNDLE, None)? else {
+        let GetResult::Object(found) = self.store.get(object, MAX_BUNDLE, None)? else {
             return Err(PublishError::NoVersion(object.to_owned()));
         };
         let bundle = Bundle::open(&found.bytes, self.keys);
         bundle.map_err(|error| PublishError::Bundle(object.to_owned(), error))
     }
 
-    /// Writes a roll-out, if the store still has the one before, and a copy for later readers. Without the copy, the roll-out is
+    /// Writes a rollout, if the store still has the one before, and a copy for later readers. Without the copy, the rollout is
     /// active all the same.
     fn put(
         &self,
@@ -404,7 +405,7 @@ impl Rollout {
 
     fn finish(&mut self) {
         if let Some(next) = self.next.take() {
-            // Agents that were away during the roll-back return now by a higher version.
+            // Agents that were away during the rollback return now by a higher version.
             self.rolled_back = self.rolled_back.filter(|version| *version > next.target.version);
             self.stable = Some(next.target);
         }
@@ -430,10 +431,10 @@ impl Rollout {
         let version = next.target.version;
         let in_stage: Vec<_> =
             hosts.iter().filter(|host| next.has(&host.host, host.place.as_ref())).collect();
-        let says: Vec<Says> = gates.iter().map(|gate| gate.of(next)).collect();
+        let decisions: Vec<GateDecision> = gates.iter().map(|gate| gate.of(next)).collect();
         let failed = in_stage.iter().filter(|host| host.is_failing(version));
         let failed: Vec<&str> = failed.map(|host| host.host.as_str()).collect();
-        let mut stops: Vec<String> = says.iter().filter_map(Says::stop).collect();
+        let mut stops: Vec<String> = decisions.iter().filter_map(GateDecision::stop).collect();
         if failed.len() > tolerance.max_failed {
             stops.push(format!(
                 "version {version} not activated on {} of {} hosts of the stage: {}",
@@ -455,7 +456,7 @@ impl Rollout {
         }
         let held_since =
             if in_stage.is_empty() && tolerance.skip_empty { 0 } else { next.since_unix_s };
-        let holds = holds(next, &in_stage, &says, (held_since, now));
+        let holds = holds(next, &in_stage, &decisions, (held_since, now));
         if !holds.is_empty() {
             return Next::Hold(holds);
         }
@@ -463,7 +464,7 @@ impl Rollout {
     }
 }
 
-impl Says {
+impl GateDecision {
     fn stop(&self) -> Option<String> {
         if let Self::Stop(reason) = self { Some(reason.clone()) } else { None }
     }
@@ -487,7 +488,7 @@ const NO_REPORT: &str =
 fn holds(
     next: &Progress,
     in_stage: &[&HostStatus],
-    says: &[Says],
+    decisions: &[GateDecision],
     (since, now): (u64, u64),
 ) -> Vec<String> {
     let version = next.target.version;
@@ -506,9 +507,9 @@ fn holds(
     if !late.is_empty() {
         holds.push(format!("version {version} not active yet: {}", first_hosts(&late)));
     }
-    holds.extend(says.iter().filter_map(|it| match it {
-        Says::Wait(reason) => Some(reason.clone()),
-        Says::Go | Says::Stop(_) => None,
+    holds.extend(decisions.iter().filter_map(|it| match it {
+        GateDecision::Wait(reason) => Some(reason.clone()),
+        GateDecision::Go | GateDecision::Stop(_) => None,
     }));
     holds
 }

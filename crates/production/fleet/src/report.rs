@@ -33,7 +33,7 @@ pub struct Report {
     pub unix_s: u64,
     /// The most seconds until the next one.
     pub every_s: u64,
-    /// The serial of the accepted roll-out.
+    /// The serial of the accepted rollout.
     pub serial: u64,
     /// The version that the host shall run; null is its default.
     pub wanted: Option<u64>,

@@ -1,4 +1,4 @@
-//! The roll-out: one signed document of a fleet, which says which hosts run which version.
+//! The rollout: one signed document of a fleet, which says which hosts run which version.
 
 use serde::{Deserialize, Serialize};
 use uncork_policy::{PublicKey, sha256};
@@ -95,7 +95,7 @@ impl Rollout {
     }
 }
 
-/// The file that a roll-out was read from.
+/// The file that a rollout was read from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// The SHA-256 of all its bytes.
@@ -104,7 +104,7 @@ pub struct Origin {
     pub key: String,
 }
 
-/// Why a file is not a roll-out.
+/// Why a file is not a rollout.
 #[derive(Debug, thiserror::Error)]
 pub enum RolloutError {
     /// Its signature does not count.

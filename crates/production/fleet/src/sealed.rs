@@ -25,7 +25,7 @@ pub enum Kind {
 
 /// A body by the owner of one of the keys.
 #[derive(Clone, Copy, Debug)]
-pub struct Opened<'a> {
+pub struct SignedBody<'a> {
     /// The bytes that were signed.
     pub body: &'a [u8],
     /// The signer.
@@ -85,7 +85,11 @@ impl Kind {
     /// # Errors
     ///
     /// If it is too large, not such a file, or signed by the owner of none of the keys.
-    pub fn open<'a>(self, file: &'a [u8], keys: &'a [PublicKey]) -> Result<Opened<'a>, SealError> {
+    pub fn open<'a>(
+        self,
+        file: &'a [u8],
+        keys: &'a [PublicKey],
+    ) -> Result<SignedBody<'a>, SealError> {
         let size = file.len() as u64;
         if size > self.max_size() {
             return Err(SealError::Size(size, self.max_size()));
@@ -94,7 +98,7 @@ impl Kind {
         let (message, signature) = file.split_last_chunk::<SIGNATURE>().ok_or(format)?;
         let body = message.strip_prefix(&self.line()[..]).ok_or(format)?;
         let key = keys.iter().find(|key| key.has_signed(message, signature));
-        Ok(Opened { body, key: key.ok_or(SealError::Signature)? })
+        Ok(SignedBody { body, key: key.ok_or(SealError::Signature)? })
     }
 }
 

@@ -1,4 +1,4 @@
-//! Stages of a roll-out: which hosts are in one.
+//! Stages of a rollout: which hosts are in one.
 
 use std::fmt;
 use std::hash::Hasher as _;
@@ -51,7 +51,7 @@ impl Stage {
     }
 }
 
-/// A host's slot: the same for each roll-out, so the same hosts are first. The hash is that of experiments, SipHash-2-4, with
+/// A host's slot: the same for each rollout, so the same hosts are first. The hash is that of experiments, SipHash-2-4, with
 /// a key of zeros: everyone may know a host's name.
 fn slot_of(host: &HostName) -> u16 {
     let mut hasher = SipHasher24::new_with_key(&[0; 16]);
@@ -128,7 +128,7 @@ mod tests {
         }
     }
 
-    /// A change would move hosts between the stages of a running roll-out.
+    /// A change would move hosts between the stages of a running rollout.
     #[test]
     fn slot_of_a_host_is_the_same_in_each_version() {
         let slots = ["edge1.example", "edge2.example"].map(|host| slot_of(&host.parse().unwrap()));

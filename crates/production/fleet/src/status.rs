@@ -31,7 +31,7 @@ pub struct FleetStatus {
     schema: &'static str,
     /// When the store was read.
     pub unix_s: u64,
-    /// The serial of the roll-out.
+    /// The serial of the rollout.
     pub serial: u64,
     /// The version of the hosts that no stage has; null is the default of each host.
     pub stable: Option<VersionStatus>,
@@ -88,7 +88,7 @@ pub struct HostStatus {
     /// Its place.
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub place: Option<HostName>,
-    /// The version that it shall run by the roll-out; null is its default.
+    /// The version that it shall run by the rollout; null is its default.
     pub wanted: Option<u64>,
     /// The active version; null is its default.
     pub active: Option<ActiveVersion>,
@@ -169,7 +169,7 @@ impl HostStatus {
 }
 
 impl FleetStatus {
-    /// The state of a fleet, by its roll-out and reports.
+    /// The state of a fleet, by its rollout and reports.
     pub fn new(rollout: &Rollout, reported: Vec<Reported>, now: u64) -> Self {
         let hosts: Vec<HostStatus> =
             reported.into_iter().map(|it| HostStatus::new(it, rollout, now)).collect();
@@ -245,13 +245,13 @@ impl FleetStatus {
         })
     }
 
-    /// Lines for a terminal: the roll-out, the versions, the hosts that need attention or all.
+    /// Lines for a terminal: the rollout, the versions, the hosts that need attention or all.
     pub fn text(&self) -> String {
         let mut text = String::new();
         // Writing into a string cannot fail.
         let _ = writeln!(
             text,
-            "roll-out     {}{}",
+            "rollout      {}{}",
             self.serial,
             if self.frozen { ", frozen" } else { "" }
         );
@@ -329,7 +329,7 @@ impl FleetStatus {
             "Hosts with a kernel that lacks a controller.",
             &one(unsupported),
         );
-        family("rollout_serial", "The serial of the roll-out.", &[(none(), self.serial as f64)]);
+        family("rollout_serial", "The serial of the rollout.", &[(none(), self.serial as f64)]);
         family("frozen", "Whether the fleet is frozen.", &one(usize::from(self.frozen)));
         if let Some(stable) = &self.stable {
             let expires = [(none(), stable.expires_unix_s as f64)];

@@ -22,7 +22,7 @@ use uncork_fleet::{
     public_key_pem, read_public_key,
 };
 use uncork_policy::PublicKey;
-use uncork_store::{Condition, Directory, Got, Store, StoreError, Tag};
+use uncork_store::{Condition, Directory, GetResult, Store, StoreError, Tag};
 use uncork_testkit::{Scratch, assert_message};
 
 const DEFAULT: &[u8] = b"# the default\n";
@@ -81,10 +81,12 @@ impl Link {
 }
 
 impl Store for Link {
-    fn get(&self, name: &str, max: u64, known: Option<&Tag>) -> Result<Got, StoreError> {
+    fn get(&self, name: &str, max: u64, known: Option<&Tag>) -> Result<GetResult, StoreError> {
         self.is_there()?;
         let mut got = self.directory.get(name, max, known)?;
-        if let (Got::Object(object), Some(written)) = (&mut got, self.written.borrow().get(name)) {
+        if let (GetResult::Object(object), Some(written)) =
+            (&mut got, self.written.borrow().get(name))
+        {
             object.modified_unix_s = *written;
         }
         Ok(got)
@@ -366,9 +368,9 @@ fn report_that_the_store_does_not_take_is_known_until_one_is_delivered() {
     assert!(reports.join("edge0.json").exists());
 }
 
-/// A freeze or a roll-back is in the roll-out: it would be repeated in an incident if it were called a failure.
+/// A freeze or a rollback is in the rollout: it would be repeated in an incident if it were called a failure.
 #[test]
-fn roll_out_without_its_copy_for_readers_is_active_and_the_reason_is_known() {
+fn rollout_without_its_copy_for_readers_is_active_and_the_reason_is_known() {
     let world = World::new("fleet-uncopied", 1);
     world.publish(1, &[]);
     let copies = world.scratch.path("store/rollouts");
@@ -385,7 +387,7 @@ fn roll_out_without_its_copy_for_readers_is_active_and_the_reason_is_known() {
 }
 
 #[test]
-fn roll_back_of_a_fleet_that_runs_no_version_says_so() {
+fn rollback_of_a_fleet_that_runs_no_version_says_so() {
     let mut world = World::new("fleet-nothing", 1);
     world.publish(1, &[]);
     world.roll_back(None);
@@ -417,7 +419,7 @@ fn controller_that_the_kernel_has_later_is_supported_at_the_next_poll() {
 
 /// One signature of a publisher with a fast clock must not end all versions of all hosts.
 #[test]
-fn publisher_with_a_clock_a_year_ahead_changes_no_host_and_its_next_roll_out_counts() {
+fn publisher_with_a_clock_a_year_ahead_changes_no_host_and_its_next_rollout_counts() {
     let mut world = World::new("fleet-fast", 3);
     world.publish(1, &[]);
     world.finish();
@@ -451,7 +453,7 @@ fn stolen_key_has_no_effect_once_agents_do_not_have_it() {
     let error = begin_second(&world).unwrap_err();
     assert!(matches!(error, PublishError::Exhausted("version")), "{error}");
     assert_message!("exhausted", error);
-    // The new key alone, and a store without the roll-out of the thief.
+    // The new key alone, and a store without the rollout of the thief.
     world.key = key();
     world.keys = vec![world.key.public()];
     fs::remove_file(world.scratch.path("store").join(Rollout::OBJECT)).unwrap();
@@ -590,7 +592,7 @@ fn what_is_altered_replayed_or_signed_by_others_is_refused_everywhere() {
         all_refuse(&mut world, what, "other bytes");
     }
     put(&object, &good);
-    // A roll-out of before, of a stranger, with one bit changed, and without content.
+    // A rollout of before, of a stranger, with one bit changed, and without content.
     put(Rollout::OBJECT, &old_rollout);
     all_refuse(&mut world, "replayed", "an old file was put back");
     let (rollout, _) = Rollout::open(&good_rollout, &world.keys).unwrap();
@@ -606,7 +608,7 @@ fn what_is_altered_replayed_or_signed_by_others_is_refused_everywhere() {
     put(Rollout::OBJECT, &good_rollout);
     world.poll();
     assert_eq!(world.running(), [(2, 40)].into());
-    // Signed, newer, and back to version 1 without a roll-back.
+    // Signed, newer, and back to version 1 without a rollback.
     let (mut back, _) = Rollout::open(&good_rollout, &world.keys).unwrap();
     back.serial += 1;
     back.next = None;
@@ -680,7 +682,7 @@ fn agent_that_dies_at_any_step_leaves_a_whole_version_and_the_next_one_goes_on()
         let root = world.hosts[0].root.clone();
         let there = whole(&root).unwrap();
         assert!([1, 2].contains(&there), "step {at}: {there}");
-        // What it has accepted counts: the roll-out before is refused, at any step.
+        // What it has accepted counts: the rollout before is refused, at any step.
         world.hosts[0] = world.host("edge0", Steps::default());
         world.poll();
         assert_eq!(world.running(), [(2, 1)].into(), "step {at}");
@@ -803,7 +805,7 @@ fn planner_that_slept_until_another_one_published_writes_nothing() {
     struct Slow<'a>(&'a World, Cell<bool>);
 
     impl Store for Slow<'_> {
-        fn get(&self, name: &str, max: u64, known: Option<&Tag>) -> Result<Got, StoreError> {
+        fn get(&self, name: &str, max: u64, known: Option<&Tag>) -> Result<GetResult, StoreError> {
             self.0.link.get(name, max, known)
         }
 
@@ -857,7 +859,7 @@ fn planner_repeats_itself_without_effect_and_renews_before_the_version_expires()
 }
 
 #[test]
-fn planner_does_not_publish_after_a_roll_back_until_a_person_does() {
+fn planner_does_not_publish_after_a_rollback_until_a_person_does() {
     let mut world = World::new("fleet-after", 1);
     world.fleet().take_lease(&holder("planner1"), world.now, 100 * WEEK_S).unwrap();
     plan(&world, "planner1", 1).unwrap();
@@ -877,7 +879,7 @@ fn planner_does_not_publish_after_a_roll_back_until_a_person_does() {
 struct Dying<'a>(&'a Link, Cell<usize>);
 
 impl Store for Dying<'_> {
-    fn get(&self, name: &str, max: u64, known: Option<&Tag>) -> Result<Got, StoreError> {
+    fn get(&self, name: &str, max: u64, known: Option<&Tag>) -> Result<GetResult, StoreError> {
         self.0.get(name, max, known)
     }
 
@@ -914,7 +916,7 @@ fn planner_that_dies_at_any_write_leaves_the_store_as_before_or_as_after() {
         let done = fleet
             .take_lease(&one, world.now, 3600)
             .and_then(|_| fleet.publish_planned((&world.key, &one), &files(2), stages(), times));
-        // The lease, the bundle, the roll-out. Its copy for readers may be missing.
+        // The lease, the bundle, the rollout. Its copy for readers may be missing.
         assert_eq!(done.is_ok(), at >= 3, "{at}");
         let found = world.fleet().current().unwrap().0;
         let is_after = found.next.is_some() && found.serial == before.serial + 1;
@@ -930,7 +932,7 @@ fn planner_that_dies_at_any_write_leaves_the_store_as_before_or_as_after() {
 
 /// Otherwise the step of one version would be taken for another.
 #[test]
-fn step_found_for_a_roll_out_that_was_replaced_is_a_conflict() {
+fn step_found_for_a_rollout_that_was_replaced_is_a_conflict() {
     let world = World::new("fleet-late", 0);
     world.publish(1, &["1%", "10%", "100%"]);
     let late = world.fleet().current().unwrap();

@@ -9,7 +9,7 @@ use std::process;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use uncork_private_files::rename_flushed;
 
-use crate::{Condition, Got, Object, Store, StoreError, Tag};
+use crate::{Condition, GetResult, Object, Store, StoreError, Tag};
 
 /// A directory, perhaps on a network file system. Objects are files that are written whole and renamed. Writers with a condition
 /// lock `.lock`.
@@ -39,14 +39,14 @@ impl Directory {
         fs::create_dir_all(self.0.join(name).parent().unwrap_or(&self.0))
     }
 
-    fn read(&self, name: &str, max: u64, known: Option<&Tag>) -> io::Result<Got> {
+    fn read(&self, name: &str, max: u64, known: Option<&Tag>) -> io::Result<GetResult> {
         // Nothing waits for the other end of a fifo.
         let mut options = OpenOptions::new();
         options.read(true).custom_flags(OFlags::NONBLOCK.bits() as i32);
         let file = match options.open(self.0.join(name)) {
             // A store that is away has no objects, and says so.
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                return fs::metadata(&self.0).map(|_| Got::Absent);
+                return fs::metadata(&self.0).map(|_| GetResult::Absent);
             }
             opened => opened?,
         };
@@ -56,12 +56,12 @@ impl Directory {
         }
         let tag = tag(&metadata);
         if known == Some(&tag) {
-            return Ok(Got::Unchanged);
+            return Ok(GetResult::Unchanged);
         }
         let mut bytes = Vec::new();
         file.take(max + 1).read_to_end(&mut bytes)?;
         let modified_unix_s = u64::try_from(metadata.mtime()).unwrap_or(0);
-        Ok(Got::Object(Object { bytes, tag, modified_unix_s }))
+        Ok(GetResult::Object(Object { bytes, tag, modified_unix_s }))
     }
 
     /// Writes what the reader has.
@@ -141,10 +141,10 @@ impl Directory {
 }
 
 impl Store for Directory {
-    fn get(&self, name: &str, max: u64, known: Option<&Tag>) -> Result<Got, StoreError> {
+    fn get(&self, name: &str, max: u64, known: Option<&Tag>) -> Result<GetResult, StoreError> {
         let got = self.read(name, max, known).map_err(|error| self.away(name, &error))?;
         match got {
-            Got::Object(object) if object.bytes.len() as u64 > max => {
+            GetResult::Object(object) if object.bytes.len() as u64 > max => {
                 Err(StoreError::Large(self.0.join(name).display().to_string(), max))
             }
             got => Ok(got),
@@ -198,7 +198,7 @@ mod tests {
 
     fn object(store: &Directory, name: &str) -> Object {
         match store.get(name, 100, None).unwrap() {
-            Got::Object(object) => object,
+            GetResult::Object(object) => object,
             other => panic!("{other:?}"),
         }
     }
@@ -210,10 +210,10 @@ mod tests {
         store.put("a/b", b"one", &Condition::New).unwrap();
         let one = object(&store, "a/b");
         assert_eq!(one.bytes, b"one");
-        assert!(matches!(store.get("a/b", 9, Some(&one.tag)).unwrap(), Got::Unchanged));
+        assert!(matches!(store.get("a/b", 9, Some(&one.tag)).unwrap(), GetResult::Unchanged));
         store.put("a/b", b"two", &Condition::Any).unwrap();
-        assert!(matches!(store.get("a/b", 9, Some(&one.tag)).unwrap(), Got::Object(_)));
-        assert!(matches!(store.get("a/c", 9, None).unwrap(), Got::Absent));
+        assert!(matches!(store.get("a/b", 9, Some(&one.tag)).unwrap(), GetResult::Object(_)));
+        assert!(matches!(store.get("a/c", 9, None).unwrap(), GetResult::Absent));
         assert_eq!(store.list("a").unwrap(), ["b"]);
         assert!(store.list("none").unwrap().is_empty());
     }

@@ -27,10 +27,10 @@ pub trait Store {
     /// # Errors
     ///
     /// The store cannot be read, or the object is larger.
-    fn get(&self, name: &str, max: u64, known: Option<&Tag>) -> Result<Got, StoreError>;
+    fn get(&self, name: &str, max: u64, known: Option<&Tag>) -> Result<GetResult, StoreError>;
 
     /// Returns the objects in the order of `names`. Object stores are asked for several at a time.
-    fn get_all(&self, names: &[String], max: u64) -> Vec<Result<Got, StoreError>> {
+    fn get_all(&self, names: &[String], max: u64) -> Vec<Result<GetResult, StoreError>> {
         names.iter().map(|name| self.get(name, max, None)).collect()
     }
 
@@ -65,7 +65,7 @@ pub struct Tag {
 
 /// What a store returns for the name of an object.
 #[derive(Clone, Debug)]
-pub enum Got {
+pub enum GetResult {
     /// The object does not exist.
     Absent,
     /// The object has the content of the tag that the caller knows.
@@ -161,11 +161,11 @@ const EXPECTED: &str = "expected a directory, file:///DIRECTORY, s3://BUCKET/PRE
 const EXPECTED: &str = "expected a directory, or file:///DIRECTORY";
 
 impl<S: Store + ?Sized> Store for Box<S> {
-    fn get(&self, name: &str, max: u64, known: Option<&Tag>) -> Result<Got, StoreError> {
+    fn get(&self, name: &str, max: u64, known: Option<&Tag>) -> Result<GetResult, StoreError> {
         (**self).get(name, max, known)
     }
 
-    fn get_all(&self, names: &[String], max: u64) -> Vec<Result<Got, StoreError>> {
+    fn get_all(&self, names: &[String], max: u64) -> Vec<Result<GetResult, StoreError>> {
         (**self).get_all(names, max)
     }
 

@@ -167,13 +167,13 @@ mod tests {
     use uncork_testkit::Scratch;
 
     use super::*;
-    use crate::{Condition, Directory, Got, Tag};
+    use crate::{Condition, Directory, GetResult, Tag};
 
     /// A store that can be away.
     struct Link(Directory, Cell<bool>);
 
     impl Store for Link {
-        fn get(&self, name: &str, max: u64, known: Option<&Tag>) -> Result<Got, StoreError> {
+        fn get(&self, name: &str, max: u64, known: Option<&Tag>) -> Result<GetResult, StoreError> {
             self.0.get(name, max, known)
         }
 

@@ -14,20 +14,20 @@ use super::reason::reason;
 use crate::{EXPECTED, StoreError};
 
 /// A store, and what of it an address names.
-pub(super) struct Opened {
+pub(super) struct StoreLocation {
     pub(super) store: Box<dyn ObjectStore>,
     pub(super) prefix: Path,
     pub(super) is_read_only: bool,
 }
 
-pub(super) fn open(address: &str) -> Result<Opened, StoreError> {
+pub(super) fn open(address: &str) -> Result<StoreLocation, StoreError> {
     let url = checked(address)?;
     let prefix = Path::from_url_path(url.path())
         .map_err(|error| StoreError::Address(format!("its path is not one of objects: {error}")))?;
     let store = build(&url).map_err(|error| {
         StoreError::Address(format!("{}; {}", reason(&error), settings(url.scheme())))
     })?;
-    Ok(Opened { store, prefix, is_read_only: url.scheme().starts_with("http") })
+    Ok(StoreLocation { store, prefix, is_read_only: url.scheme().starts_with("http") })
 }
 
 /// An address without credentials: it is in logs, errors and lists of processes.

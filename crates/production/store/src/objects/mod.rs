@@ -14,15 +14,15 @@ use std::time::Duration;
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use object_store::path::Path as ObjectPath;
 use object_store::{
-    Error, GetOptions, GetResult, MultipartUpload as _, ObjectStore, ObjectStoreExt as _, PutMode,
-    PutOptions, PutPayload, UpdateVersion,
+    Error, GetOptions, GetResult as RemoteObject, MultipartUpload as _, ObjectStore,
+    ObjectStoreExt as _, PutMode, PutOptions, PutPayload, UpdateVersion,
 };
 use tokio::runtime::{self, Runtime};
 use tokio::time::timeout;
 
-use self::address::Opened;
+use self::address::StoreLocation;
 use self::reason::reason;
-use crate::{Condition, Got, Object, Store, StoreError, Tag};
+use crate::{Condition, GetResult, Object, Store, StoreError, Tag};
 
 /// Files up to this size are one request. Larger ones are sent in parts of this size, which is above the least of each store.
 const PART: usize = 8 << 20;
@@ -56,7 +56,7 @@ impl Objects {
     ///
     /// The address names no object store, or the environment has unusable settings for it.
     pub fn open(address: &str) -> Result<Self, StoreError> {
-        let Opened { store, prefix, is_read_only } = address::open(address)?;
+        let StoreLocation { store, prefix, is_read_only } = address::open(address)?;
         // Names are resolved on a thread, which ends soon.
         let runtime = runtime::Builder::new_current_thread()
             .enable_io()
@@ -105,16 +105,21 @@ impl Objects {
         })
     }
 
-    async fn read(&self, name: &str, max: u64, known: Option<&Tag>) -> Result<Got, StoreError> {
+    async fn read(
+        &self,
+        name: &str,
+        max: u64,
+        known: Option<&Tag>,
+    ) -> Result<GetResult, StoreError> {
         let if_none_match = known.map(|tag| tag.etag.clone());
         let options = GetOptions { if_none_match, ..GetOptions::default() };
         let found = match self.store.get_opts(&self.path(name), options).await {
-            Err(Error::NotModified { .. }) => return Ok(Got::Unchanged),
+            Err(Error::NotModified { .. }) => return Ok(GetResult::Unchanged),
             // A store without a bucket is away: it does not count as empty.
             Err(error @ Error::NotFound { .. }) if reason::is_of_store(&error) => {
                 return Err(self.away(name, &error));
             }
-            Err(Error::NotFound { .. }) => return Ok(Got::Absent),
+            Err(Error::NotFound { .. }) => return Ok(GetResult::Absent),
             found => found.map_err(|error| self.away(name, &error))?,
         };
         let large = || StoreError::Large(self.name(name), max);
@@ -127,18 +132,18 @@ impl Objects {
         };
         // Stores without ETag cannot say that an object is as it was.
         if known.is_some_and(|known| !tag.etag.is_empty() && *known == tag) {
-            return Ok(Got::Unchanged);
+            return Ok(GetResult::Unchanged);
         }
         let modified_unix_s = found.meta.last_modified.timestamp().try_into().unwrap_or(0);
         let bytes = self.body(name, found, max).await?.ok_or_else(large)?;
-        Ok(Got::Object(Object { bytes, tag, modified_unix_s }))
+        Ok(GetResult::Object(Object { bytes, tag, modified_unix_s }))
     }
 
     /// The body, unless it has more bytes than its head said.
     async fn body(
         &self,
         name: &str,
-        found: GetResult,
+        found: RemoteObject,
         max: u64,
     ) -> Result<Option<Vec<u8>>, StoreError> {
         let mut bytes = Vec::new();
@@ -160,7 +165,7 @@ impl Objects {
             Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => {
                 // A request that was answered too late was sent again: then it is this one that was first.
                 match self.read(name, bytes.len() as u64, None).await {
-                    Ok(Got::Object(object)) if object.bytes == bytes => Ok(()),
+                    Ok(GetResult::Object(object)) if object.bytes == bytes => Ok(()),
                     _ => Err(StoreError::Conflict(self.name(name))),
                 }
             }
@@ -172,7 +177,7 @@ impl Objects {
     async fn check_same(
         &self,
         name: &str,
-        found: GetResult,
+        found: RemoteObject,
         mut file: &File,
     ) -> Result<(), StoreError> {
         let unreadable =
@@ -225,11 +230,11 @@ impl Objects {
 }
 
 impl Store for Objects {
-    fn get(&self, name: &str, max: u64, known: Option<&Tag>) -> Result<Got, StoreError> {
+    fn get(&self, name: &str, max: u64, known: Option<&Tag>) -> Result<GetResult, StoreError> {
         self.run(name, max, self.read(name, max, known))
     }
 
-    fn get_all(&self, names: &[String], max: u64) -> Vec<Result<Got, StoreError>> {
+    fn get_all(&self, names: &[String], max: u64) -> Vec<Result<GetResult, StoreError>> {
         // Each has the time of a single one.
         let read = |name: &String| {
             let name = name.clone();

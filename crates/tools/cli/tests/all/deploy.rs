@@ -189,6 +189,8 @@ fn units() -> Scratch {
         "uncork-serve.socket",
         "uncork-learn.service",
         "uncork-agent.service",
+        "uncork-fleet.service",
+        "uncork-fleet.timer",
         "uncork-ship@.service",
         "uncork-steer@.service",
         "uncork-steer@.path",
@@ -248,6 +250,7 @@ fn units_are_valid_and_hardened() {
         "uncork-host.service",
         "uncork-learn.service",
         "uncork-agent.service",
+        "uncork-fleet.service",
         "uncork-ship@.service",
         "uncork-steer@.service",
         "uncork-steer-again@.service",
@@ -257,7 +260,9 @@ fn units_are_valid_and_hardened() {
         assert_runs(analyze(&["verify", "--man=no", "--recursive-errors=no"], unit));
         assert_runs(analyze(&security, unit));
     }
-    for unit in ["uncork-steer@.path", "uncork-routes.path", "uncork-routes.timer"] {
+    for unit in
+        ["uncork-steer@.path", "uncork-routes.path", "uncork-routes.timer", "uncork-fleet.timer"]
+    {
         assert_runs(analyze(&["verify", "--man=no", "--recursive-errors=no"], unit));
     }
     let drop_in = units.path("uncork-watch.service.d");
@@ -268,6 +273,17 @@ fn units_are_valid_and_hardened() {
     // Without the drop-in the unit of `persist` would not pass.
     fs::remove_dir_all(units.path("uncork-host.service.d")).unwrap();
     assert_ne!(finish(analyze(&security, "uncork-host.service")).status, 0);
+}
+
+/// A masked directory of modules would make each controller that can be loaded count as missing (systemd.exec(5)).
+#[test]
+fn the_agents_unit_sees_the_modules_and_starts_after_the_controllers() {
+    let unit = text("systemd/uncork-agent.service");
+    assert!(!unit.lines().any(|line| line.starts_with("ProtectKernelModules=")));
+    let after = unit.lines().find_map(|line| line.strip_prefix("After=")).unwrap();
+    assert!(after.split(' ').any(|unit| unit == "uncork-kernel.service"), "{after}");
+    assert!(unit.lines().any(|line| line == "CapabilityBoundingSet="));
+    assert!(unit.lines().any(|line| line == "SystemCallFilter=@system-service"));
 }
 
 /// systemd has a filter against files with the set-user-ID bit that knows no arguments of `openat2`, and so forbids it.

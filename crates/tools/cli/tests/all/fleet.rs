@@ -69,7 +69,7 @@ fn policy_goes_to_hosts_by_stages_and_back_by_one_command() {
 }
 
 #[test]
-fn roll_back_twice_and_a_copy_that_cannot_be_written_say_so() {
+fn rollback_twice_and_a_copy_that_cannot_be_written_say_so() {
     let scratch = Scratch::new("fleet-notes");
     fs::create_dir(scratch.path("store")).unwrap();
     scratch.write("one.toml", "[default]\ntcp = \"cubic\"\n");
@@ -130,10 +130,13 @@ fn verdict_that_says_stop_rolls_the_version_back() {
         assert_describes("fleet-gate-1", [&serde_json::from_str(&text).unwrap()]);
         scratch.write("verdict.json", text);
     };
-    let line = "fleet publish store --key fleet.key --stop-if verdict.json --roll-back";
+    let line = "fleet publish store --key fleet.key --stop-if verdict.json --rollback";
     verdict(false);
     assert!(run(&scratch, line, 0).contains("before this stage began"));
     verdict(true);
-    assert!(run(&scratch, line, 1).contains("retransmissions"));
+    // The option of before is an alias.
+    assert!(
+        run(&scratch, &line.replace("--rollback", "--roll-back"), 1).contains("retransmissions")
+    );
     assert!(agent(&scratch, "edge1", 0).contains("the default is active"));
 }

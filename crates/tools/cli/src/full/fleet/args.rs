@@ -17,7 +17,7 @@ Examples:
   uncork fleet publish /srv/fleet policy.toml --key fleet.key
   uncork fleet publish s3://policies/fleet policy.toml --key fleet.key
   uncork fleet publish /srv/fleet policy.toml --key fleet.key --stages place:fra1,10%,100% --hold 2h
-  uncork fleet publish /srv/fleet --key fleet.key --stop-if verdict.json --roll-back
+  uncork fleet publish /srv/fleet --key fleet.key --stop-if verdict.json --rollback
   uncork fleet publish /srv/fleet learned/current/policy.toml --key fleet.key --holder planner1";
 
 const PUBLISH_AFTER: &str = "\
@@ -30,7 +30,7 @@ waits.
 
 A policy with the same files as the stable version goes to all hosts at once: it only lasts longer.
 
-With --holder, a planner publishes (docs/reference/fleet.md#planners). It needs the lease, and never replaces a version that goes out. If the fleet has the same files, nothing is published before half of their life is over. After a roll-back, first publish once without --holder.
+With --holder, a planner publishes (docs/reference/fleet.md#planners). It needs the lease, and never replaces a version that goes out. If the fleet has the same files, nothing is published before half of their life is over. After a rollback, first publish once without --holder.
 
 Exit status: 0 published, or the stage has to wait, 1 the version must not go on, or cannot be published now, 2 wrong usage or an invalid policy, 3 the store cannot be read or \
 written, 5 a bug.";
@@ -223,6 +223,6 @@ pub(super) struct PublishArgs {
     #[command(flatten)]
     pub(super) stop: StopArgs,
     /// Roll the version back if it must not go on
-    #[arg(long, conflicts_with = "policy")]
-    pub(super) roll_back: bool,
+    #[arg(long, alias = "roll-back", conflicts_with = "policy")]
+    pub(super) rollback: bool,
 }

@@ -32,21 +32,23 @@ pub(crate) fn run(args: &FleetArgs) -> Result<(), Failure> {
                 "{file}: keep it where only publishers can read it\n{public}: for the hosts\n"
             ))
         }
-        FleetCommand::Plan { store, stages, stop } => plan(&Opened::read(store)?, stages, stop),
+        FleetCommand::Plan { store, stages, stop } => {
+            plan(&StoreHandle::read(store)?, stages, stop)
+        }
         FleetCommand::Publish(args) => publish(args),
         FleetCommand::Lease(args) => lease(args),
         FleetCommand::Status { store, format, metrics } => {
-            status(&Opened::read(store)?, *format, metrics.as_ref())
+            status(&StoreHandle::read(store)?, *format, metrics.as_ref())
         }
         FleetCommand::Rollback { store, version } => {
-            let (opened, key) = Opened::write(store)?;
+            let (opened, key) = StoreHandle::write(store)?;
             let fleet = opened.fleet();
             let current = fleet.current().map_err(failure)?;
             let rollout = fleet.roll_back(&key, current, *version, now()).map_err(failure)?;
             shown(&fleet, &rollout)
         }
         FleetCommand::Freeze { store, off } => {
-            let (opened, key) = Opened::write(store)?;
+            let (opened, key) = StoreHandle::write(store)?;
             let fleet = opened.fleet();
             shown(&fleet, &fleet.freeze(&key, !off, now()).map_err(failure)?)
         }
@@ -54,12 +56,12 @@ pub(crate) fn run(args: &FleetArgs) -> Result<(), Failure> {
 }
 
 /// A store with the keys that count.
-struct Opened {
+struct StoreHandle {
     store: Box<dyn Store>,
     keys: Vec<PublicKey>,
 }
 
-impl Opened {
+impl StoreHandle {
     fn read(args: &ReadArgs) -> Result<Self, Failure> {
         Ok(Self {
             store: store::open(&args.store)?,
@@ -115,7 +117,7 @@ fn say(text: &str) -> Result<(), Failure> {
 }
 
 fn publish(args: &PublishArgs) -> Result<(), Failure> {
-    let (opened, key) = Opened::write(&args.store)?;
+    let (opened, key) = StoreHandle::write(&args.store)?;
     let Some(policy) = &args.policy else { return go_on(&opened, &key, args) };
     let life = seconds(args.expires);
     if life < MIN_LIFE_S {
@@ -156,7 +158,7 @@ fn lease(args: &LeaseArgs) -> Result<(), Failure> {
 }
 
 /// The next step of the version that goes out.
-fn go_on(opened: &Opened, key: &SigningKey, args: &PublishArgs) -> Result<(), Failure> {
+fn go_on(opened: &StoreHandle, key: &SigningKey, args: &PublishArgs) -> Result<(), Failure> {
     let (current, status) = opened.status()?;
     let gates = gates(&args.stop.stop_if)?;
     let step = current.0.next_step(&status.hosts, &gates, args.stop.tolerance(), now());
@@ -164,7 +166,7 @@ fn go_on(opened: &Opened, key: &SigningKey, args: &PublishArgs) -> Result<(), Fa
     match step {
         Next::Nothing => say("no version goes out\n"),
         Next::Hold(reasons) => say(&format!("not yet: {}\n", reasons.join("; "))),
-        Next::Stop(reasons) if args.roll_back => {
+        Next::Stop(reasons) if args.rollback => {
             let back = fleet.roll_back(key, current, None, now()).map_err(failure)?;
             shown(&fleet, &back)?;
             Err(Failure::Missed(format!("rolled back: {}", reasons.join("; "))))
@@ -181,12 +183,12 @@ fn go_on(opened: &Opened, key: &SigningKey, args: &PublishArgs) -> Result<(), Fa
 fn shown(fleet: &Fleet<'_>, rollout: &Rollout) -> Result<(), Failure> {
     if let Some(error) = fleet.uncopied() {
         let serial = rollout.serial;
-        eprintln!("note: roll-out {serial} is active, and has no copy in rollouts/: {error}");
+        eprintln!("note: rollout {serial} is active, and has no copy in rollouts/: {error}");
     }
     let stable = rollout.stable.as_ref();
     let stable =
         stable.map_or_else(|| "their default".to_owned(), |it| format!("version {}", it.version));
-    let mut text = format!("roll-out {}: ", rollout.serial);
+    let mut text = format!("rollout {}: ", rollout.serial);
     // Writing into a string cannot fail.
     let _ = match &rollout.next {
         Some(next) => {
@@ -202,7 +204,7 @@ fn shown(fleet: &Fleet<'_>, rollout: &Rollout) -> Result<(), Failure> {
     say(&text)
 }
 
-fn plan(opened: &Opened, stages: &[Stage], stop: &StopArgs) -> Result<(), Failure> {
+fn plan(opened: &StoreHandle, stages: &[Stage], stop: &StopArgs) -> Result<(), Failure> {
     let ((rollout, _), status) = opened.status()?;
     let (stages, at) = match &rollout.next {
         Some(next) => (&*next.stages, Some(next.stage)),
@@ -233,7 +235,11 @@ fn plan(opened: &Opened, stages: &[Stage], stop: &StopArgs) -> Result<(), Failur
     say(&text)
 }
 
-fn status(opened: &Opened, format: TextFormat, metrics: Option<&PathBuf>) -> Result<(), Failure> {
+fn status(
+    opened: &StoreHandle,
+    format: TextFormat,
+    metrics: Option<&PathBuf>,
+) -> Result<(), Failure> {
     let (_, status) = opened.status()?;
     if let Some(metrics) = metrics {
         file::replace(metrics, status.metrics().as_bytes())?;
