@@ -12,7 +12,7 @@ use crate::{Manifest, Origin, Rollout, Target};
 /// A file that was signed later than this by the host's clock is refused. One wrong clock would otherwise end each version that
 /// expires before it, for good.
 const MAX_AHEAD_S: u64 = 86_400;
-/// A serial that is further ahead is refused. Whoever has the key cannot use up the numbers within the polls of a host's life.
+/// A serial that is further ahead is refused. A thief of the key cannot use up the numbers within the polls of a host's life.
 const MAX_SERIAL_JUMP: u64 = 1 << 32;
 
 /// What an agent has accepted. It outlives the process.

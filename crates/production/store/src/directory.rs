@@ -77,7 +77,7 @@ impl Directory {
             rename_flushed(&new, &path)
         })();
         written.inspect_err(|_| {
-            // What is left of the new file has no reader.
+            // No reader looks for the new file.
             let _ = fs::remove_file(&new);
         })
     }
