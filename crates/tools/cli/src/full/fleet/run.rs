@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use uncork_fleet::{
     Fleet, FleetStatus, HostStatus, Next, Planned, PublishError, Rollout, SigningKey, Stage,
-    Tolerance,
 };
 use uncork_policy::PublicKey;
 use uncork_records::rfc3339;
