@@ -1,7 +1,7 @@
 // A race as curves over one time axis.
 
-/** Bytes of a packet on the wire. */
-export const PACKET = 1514;
+/** Bytes of a packet of the simulator. */
+export const PACKET = 1500;
 /** Number of colours and dash patterns. */
 const INKS = 6;
 

@@ -3,7 +3,7 @@
 export const STORIES = [
   {
     name: "Random loss", options: { cc: "cubic,bbr3" },
-    text: "A lossy last mile. CUBIC takes each lost packet for congestion and keeps its window small. BBRv3 keeps its rate, because 1 % is below the loss that it tolerates.",
+    text: "A lossy last mile. CUBIC takes each lost packet for congestion and keeps its window small. BBRv3 slows a little at each loss and regains its rate with the next probe.",
     more: ["BBR", "../explain/bbr.html"],
   },
   {
