@@ -15,7 +15,7 @@ from pathlib import Path
 import evidence_tables
 
 METHODS = {
-    "cubic": "HyStart++",
+    "cubic": "HyStart++, ACK train",
     "cubic:linux": "HyStart of Linux",
     "cubic:start=search": "SEARCH",
     "cubic:start=rapid": "Rapid Start",
