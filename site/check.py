@@ -1,4 +1,5 @@
-"""Checks links and the headings that they name; of docs/ also headers of tables, contents, lengths, schemas and questions.tsv.
+"""Checks links and the headings that they name; of docs/ also headers of tables, contents, lengths, schemas, quoted messages and
+questions.tsv.
 
 python3 site/check.py         # prints the words of each part and every problem; exits with 1 if there is a problem
 """
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+import quotes
 from pages import CODE, DOCS, FENCED, ROOT, files
 
 # Maximum number of words of a page, by folder.
@@ -152,6 +154,7 @@ def main() -> None:
     problems += [it for page in docs for it in table_problems(page)]
     problems += contents_problems(docs) + word_problems(docs) + question_problems(pages)
     problems += schema_problems(pages[DOCS / "reference/results.md"])
+    problems += quotes.problems()
     for problem in problems:
         print(f"error: {problem}", file=sys.stderr)
     sys.exit(1 if problems else 0)
