@@ -5,8 +5,8 @@
 
 Where an uplink is shared, an A/B test does not measure what a rollout brings. Each trial is compared with the
 truth: days that the loop has not seen, with all networks of the trial on, and the same days with none on, as
-everybody of the AS gets them. The loop's own estimate without `--confirm` is shown too. Each week's gain over
-the holdback is compared with the gain over the same connections without the table.
+all clients of the AS get them. The loop's own estimate without `--confirm` is shown too. Each week's gain
+over the holdback is compared with the gain over the same connections without the table.
 
 It needs `uncork`: on the PATH, or where UNCORK says.
 """

@@ -7,7 +7,7 @@
 
 Each day `uncork lab internet records` simulates connections under the active policy, and `uncork learn`
 plans and applies the next one. The oracle is `uncork lab internet oracle`: what each controller is worth
-to each group of networks if everybody there has it. The minimum of many figures selects errors, too:
+to each group of networks if all clients there have it. The minimum of many figures selects errors, too:
 `--again` looks once more, with other users, at the groups that are on and near the limit of harm.
 
 With `--keep` existing files are not made again: a second call goes on, also to more days. Remove the
@@ -235,9 +235,9 @@ def _learn(*words: object) -> None:
 
 
 def _scores(now: Choice, evidence: Mapping[str, Section], oracle: Oracle) -> dict[str, Scores]:
-    everybody = {name: np.ones(len(truth.share), dtype=np.bool_) for name, truth in oracle.truths.items()}
-    sign, all_treated = score(signs(evidence, oracle), oracle), score(everybody, oracle)
-    none = score({name: ~on for name, on in everybody.items()}, oracle)
+    all_clients = {name: np.ones(len(truth.share), dtype=np.bool_) for name, truth in oracle.truths.items()}
+    sign, all_treated = score(signs(evidence, oracle), oracle), score(all_clients, oracle)
+    none = score({name: ~on for name, on in all_clients.items()}, oracle)
     return {
         "learned": score(now, oracle),
         "all CUBIC": none,
@@ -273,8 +273,8 @@ def render(looks: Sequence[Look], oracle: Oracle) -> str:
     lines += ["", "the mean lift of all BBR, of the oracle, of one without that limit; median error", ""]
     for of in CLASSES:
         truth = oracle.truths[of]
-        everybody = np.ones(len(truth.share), dtype=np.bool_)
-        means = (truth.mean_lift(on) for on in (everybody, truth.oracle(), truth.lift > 0))
+        all_clients = np.ones(len(truth.share), dtype=np.bool_)
+        means = (truth.mean_lift(on) for on in (all_clients, truth.oracle(), truth.lift > 0))
         cells = "".join(f"{np.expm1(mean):+8.1%}" for mean in means)
         lines.append(f"{of:8}{cells}{np.median(truth.error):8.2%}")
         shared = np.array([kind == "shared" for kind in truth.kind])
@@ -283,7 +283,7 @@ def render(looks: Sequence[Look], oracle: Oracle) -> str:
                 float((truth.share * lift)[shared].sum()) / weight for lift in (truth.lift, truth.alone)
             )
             lines.append(
-                f"{'':8}on shared uplinks {np.expm1(of_all):+.1%} for everybody, {np.expm1(alone):+.1%} alone"
+                f"{'':8}on shared uplinks {np.expm1(of_all):+.1%} for all, {np.expm1(alone):+.1%} alone"
             )
     return "\n".join(lines) + "\n"
 

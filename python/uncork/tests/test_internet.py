@@ -58,10 +58,10 @@ def test_the_truth_is_of_all_networks(oracle: internet.Oracle) -> None:
         assert (of_oracle.harmed, of_oracle.surely, of_oracle.over) == (0, 0, 0)
     large = oracle.truths["large"]
     assert large.score(large.oracle()).gain == pytest.approx(1)
-    none, everybody = (large.score(np.full(NETWORKS, is_on)) for is_on in (False, True))
+    none, all_clients = (large.score(np.full(NETWORKS, is_on)) for is_on in (False, True))
     assert none == internet.Score(0, 0, 0, 0)
-    assert everybody.gain > 0
-    assert everybody.over > 0
+    assert all_clients.gain > 0
+    assert all_clients.over > 0
 
 
 def test_other_rules_are_scored_by_the_truth(looks: list[internet.Look]) -> None:

@@ -199,7 +199,7 @@ def test_a_client_that_makes_up_hosts_makes_no_tables(tmp_path: Path) -> None:
         assert decision(policy, *FIRST, "--host", host, "--size", "5MB")["tcp"] == cc
 
 
-def test_versions_of_before_places_were_limited_have_them_all() -> None:
+def test_versions_without_a_limit_of_places_have_them_all() -> None:
     document = SETTINGS.document()
     assert Settings.from_document(document).places == 100
     del document["places"]

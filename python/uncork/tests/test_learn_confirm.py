@@ -32,7 +32,7 @@ DRAWS = 400
 @dataclass
 class Shared:
     """Ten ASes in which bbr's A/B lift is a gain. In the first five, arms share a bottleneck: what bbr gains
-    cubic loses, and if all have bbr, everybody loses.
+    cubic loses, and if all have bbr, all lose.
     """
 
     systems: Sequence[str]

@@ -238,7 +238,7 @@ def test_the_day_of_the_plan_turns_the_coin() -> None:
             assert gate.arm_on.all() == confirm.is_on_today(trials[EVERY], EVERY, settings, day)
 
 
-def test_versions_of_before_are_computed_as_they_were() -> None:
+def test_earlier_versions_are_computed_as_they_were() -> None:
     document = {name: value for name, value in HALF.document().items() if name not in ("today", "whole_days")}
     old = Settings.from_document(document)
     assert (old.day, old.whole_days) == (HALF.as_of, False)

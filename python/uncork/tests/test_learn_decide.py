@@ -216,7 +216,7 @@ def test_a_wide_entry_has_its_own_verdict() -> None:
         [view(all_at(0.1), guardrails=Guardrails(all_of, {}))], SETTINGS, Overrides(), PreviousArms({}), 1.0
     )
     arms = {row.key: row for row in found}
-    assert arms["*"].reason.startswith("guardrail broken: retransmitted:ratio of everybody")
+    assert arms["*"].reason.startswith("guardrail broken: retransmitted:ratio of all clients")
     assert arms[SYSTEM].arm == arms[FIRST].arm == "bbr"
 
 

@@ -15,7 +15,7 @@ from learning import KEY
 from uncork.learn import demo
 from uncork.learn.cli import main
 from uncork.learn.decisions import Decision
-from uncork.learn.entries import EVERYBODY
+from uncork.learn.entries import ALL_CLIENTS
 from uncork.learn.lift import Estimate, Hierarchy, shrink
 from uncork.learn.prior import load_prior
 from uncork.learn.store import Store
@@ -84,7 +84,7 @@ def test_a_prior_decides_for_its_as_alone(records: Path, tmp_path: Path) -> None
             without[key].sd,
             without[key].arm,
         )
-    assert given[EVERYBODY].lift == without[EVERYBODY].lift
+    assert given[ALL_CLIENTS].lift == without[ALL_CLIENTS].lift
 
 
 def test_its_reason_is_printed_and_computed_again(
@@ -117,7 +117,7 @@ def test_evidence_outweighs_the_prior() -> None:
     raw = {at: Estimate(float(rng.normal(0, 0.05)), 0.05) for at in range(networks)}
     found = shrink(tree, raw, ({}, {}, None), {0: (math.log(1.5), 0.1)})
     assert abs(found.system.mean[0]) < 0.06
-    assert found.everybody.mean[0] == shrink(tree, raw, ({}, {}, None)).everybody.mean[0]
+    assert found.all_clients.mean[0] == shrink(tree, raw, ({}, {}, None)).all_clients.mean[0]
 
 
 @pytest.mark.parametrize(

@@ -187,14 +187,14 @@ def test_an_address_is_explained(learned: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_evidence_is_reported_in_records_and_bytes_by_arm(learned: Path, records: pa.Table) -> None:
-    """Of a network, and of all networks of an AS, a country and everybody. Bytes are those sent."""
+    """Of a network, and of all networks of an AS, a country and all clients. Bytes are those sent."""
     is_small = np.array(records["size_bytes"]) < 3_000_000
     arm = np.array(records["arm"])
     asked: dict[str, tuple[tuple[str, str | None, str | None], str, list[Any]]] = {
         "198.18.24.0/24": (("198.18.24.9", None, None), "service_client", ["198.18.24.0/24"]),
         "AS64512": (("203.0.113.1", "AS64512", None), "service_asn", [64512]),
         "IN": (("203.0.113.1", None, "IN"), "service_country", ["IN"]),
-        "everybody": (("203.0.113.1", None, None), "service_country", ["PE", "IN", "DE"]),
+        "all clients": (("203.0.113.1", None, None), "service_country", ["PE", "IN", "DE"]),
     }
     for name, (who, column, values) in asked.items():
         explained = explain(Store(learned), *who)
@@ -305,7 +305,7 @@ def spoiled(records: pa.Table, evil: list[str], part: float, seed: int) -> pa.Ta
 
 @pytest.mark.parametrize("part", [1.0, 0.15], ids=["by all users", "by so few that it has no verdict"])
 def test_bursts_and_resets_of_some_networks_move_no_others(part: float, tmp_path: Path) -> None:
-    """In records, with all guardrails: networks, and entries of ASes, countries and everybody. A network in
+    """In records, with all guardrails: networks, and entries of ASes, countries and all clients. A network in
     each of four ASes of twelve lies.
     """
     systems = tuple(
@@ -357,7 +357,7 @@ def test_the_harm_of_an_as_is_its_own(tmp_path: Path) -> None:
     assert {one.arm for one in large if "AS64501" in (one.key, one.parent)} == {"bbr"}
     assert {one.arm for one in large if "AS64512" in (one.key, one.parent)} == {"control"}
     assert arms["AS64512"].reason.startswith("guardrail broken: retransmitted:ratio of AS64512")
-    assert arms["*"].reason.startswith("guardrail broken: retransmitted:ratio of everybody")
+    assert arms["*"].reason.startswith("guardrail broken: retransmitted:ratio of all clients")
 
 
 def test_an_as_that_turns_over_is_left_by_its_guardrail(tmp_path: Path) -> None:
@@ -440,9 +440,9 @@ def test_an_as_that_turns_over_is_left_within_hours_by_plans_within_the_day(tmp_
         assert given <= daily * most / 24 * table_share * 1.05
 
 
-def test_an_as_that_is_off_in_one_window_breaks_the_guardrail_of_everybody_in_none() -> None:
+def test_an_as_that_is_off_in_one_window_breaks_the_guardrail_of_all_clients_in_none() -> None:
     """42 hours after an AS turned bad, three days say so surely and one day does not yet: there, too, it
-    counts no more for everybody. The other AS gains.
+    counts no more for all clients. The other AS gains.
     """
     hour, day = 3600 * 10**9, 86_400 * 10**9
     noon, until = ((FIRST_DAY + 7) * day + hours * hour for hours in (12, 12 + 42))

@@ -36,7 +36,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     return Store(path / "learned")
 
 
-def test_a_network_follows_its_region_and_the_region_everybody(store: Store) -> None:
+def test_a_network_follows_its_region_and_the_region_all_clients(store: Store) -> None:
     found = {one.key: one for one in store.decisions(1)}
     assert (found["Lima"].level, found["Lima"].parent) == ("region", "*")
     assert found["198.18.9.0/24"].parent == "Lima"

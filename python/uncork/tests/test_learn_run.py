@@ -136,7 +136,7 @@ def test_a_round_that_fails_changes_nothing_and_the_next_one_works(
     assert 'uncork_learn_rounds_total{result="failed"} 3\n' in (tmp_path / "m.prom").read_text()
 
 
-def test_the_kill_switch_gives_everybody_the_control_arm(
+def test_the_kill_switch_gives_all_clients_the_control_arm(
     tmp_path: Path, by_day: Callable[[int], tuple[Settings, pa.Table]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The random share too. It needs no records, and is a version like others."""

@@ -23,15 +23,15 @@ def run(evidence: Evidence, days: int, seed: int = 2, every: int = 1) -> Decisio
 def test_most_of_the_gain_without_the_harm() -> None:
     """20,000 networks with Zipf traffic in 300 ASes; plans after 7 and 30 days (docs/reference/learn.md)."""
     one = world()
-    everybody = np.ones(len(one.share), dtype=np.bool_)
+    all_clients = np.ones(len(one.share), dtype=np.bool_)
     for days, half_life in ((7, 14.0), (30, 14.0), (30, 7.0), (30, 28.0)):
         evidence = Evidence(one, half_life)
         on = is_on(run(evidence, days, every=days), one)
         raw, error = evidence.raw()
         choices = {
             "learned": on,
-            "all BBR": everybody,
-            "all CUBIC": ~everybody,
+            "all BBR": all_clients,
+            "all CUBIC": ~all_clients,
             "raw sign": raw > 0,
             "raw sign, z > 1.96": raw > 1.96 * error,
         }

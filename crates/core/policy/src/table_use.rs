@@ -97,17 +97,18 @@ impl TableUse {
         });
     }
 
-    /// How many entries are by system or country, and what those for everybody give.
+    /// How many entries are by system or country, and what those for all clients give.
     pub(crate) fn wide_entries(&self) -> (usize, Vec<&Settings>) {
         let Some(loaded) = &self.loaded else { return (0, Vec::new()) };
         let sections = (0..self.sections.len()).filter_map(|index| loaded.section(index));
-        let (mut origins, mut everybody) = (0, Vec::new());
+        let (mut origins, mut all_clients) = (0, Vec::new());
         for section in sections {
             origins += section.by_origin();
-            let arm = section.everybody().and_then(|arm| loaded.arms.get(usize::from(arm)));
-            everybody.extend(arm.and_then(|arm| self.arms.get(*arm)).map(|(_, settings)| settings));
+            let arm = section.all_clients().and_then(|arm| loaded.arms.get(usize::from(arm)));
+            all_clients
+                .extend(arm.and_then(|arm| self.arms.get(*arm)).map(|(_, settings)| settings));
         }
-        (origins, everybody)
+        (origins, all_clients)
     }
 
     /// Whether entries are for systems or countries.
@@ -116,7 +117,7 @@ impl TableUse {
         loaded.any(Section::asks_origin)
     }
 
-    /// The index of the arm of the client's entry by system, by country or for everybody.
+    /// The index of the arm of the client's entry by system, by country or for all clients.
     pub(crate) fn arm_by_origin(&self, section: usize, facts: &Facts<'_>) -> Option<usize> {
         let loaded = self.loaded.as_ref()?;
         let facts = Facts { client: Fact::Absent, ..*facts };

@@ -267,7 +267,7 @@ def arguments():
     parser.add_argument("--oha", default=shutil.which("oha"), help="the binary of oha, with HTTP/3")
     parser.add_argument("--h3i", help="the binary of crates/production/serve/interop/h3i")
     parser.add_argument("--only", help="clients, separated by commas")
-    parser.add_argument("--json", help="file for what everybody printed")
+    parser.add_argument("--json", help="file for what all programs printed")
     return parser.parse_args()
 
 

@@ -88,14 +88,14 @@ impl Policy {
         let name = &self.name;
         let mut warnings = self.warnings(None, has_databases);
         let Some(table) = &self.table else { return warnings };
-        let (origins, everybody) = table.wide_entries();
+        let (origins, all_clients) = table.wide_entries();
         if origins > 0 && !has_databases {
             warnings.push(format!(
                 "{name}: {origins} entries of its table by AS or country never match without a database"
             ));
         }
         let default = self.default.tcp.as_deref();
-        if everybody.iter().any(|settings| settings.tcp.as_deref() != default) {
+        if all_clients.iter().any(|settings| settings.tcp.as_deref() != default) {
             warnings.push(format!(
                 "{name}: the entry `*` of its table counts only inside of the networks; all others have the default"
             ));

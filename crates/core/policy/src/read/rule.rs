@@ -38,7 +38,7 @@ fn rule(
     if conditions.is_empty() && matches!(action, Action::Settings(_)) {
         return Err(ConfigError::new(
             section.place(),
-            "a rule without conditions holds for everybody",
+            "a rule without conditions holds for all clients",
         )
         .help("write a condition, or put what it gives into [default]"));
     }

@@ -37,7 +37,7 @@ pub(crate) struct Section {
     systems: Box<[(u32, u8)]>,
     /// In ascending order.
     countries: Box<[(Country, u8)]>,
-    everybody: Option<u8>,
+    all_clients: Option<u8>,
 }
 
 /// An entry of a table.
@@ -54,7 +54,7 @@ pub(crate) enum Of {
     Network(Prefix),
     System(u32),
     Country(Country),
-    Everybody,
+    AllClients,
 }
 
 /// Why a text is not a table, or not one for this policy.
@@ -79,7 +79,7 @@ impl fmt::Display for TableLine {
 
 impl Section {
     /// The narrowest entry for a client: its network, else its autonomous system, else its country, else
-    /// everybody.
+    /// all clients.
     pub(crate) fn entry(&self, facts: &Facts<'_>) -> Fact<Entry> {
         let found = facts.client.map(|client| self.network(client));
         match found {
@@ -105,7 +105,7 @@ impl Section {
                 Fact::Absent | Fact::Known((_, None)) => {}
             }
         }
-        Fact::known_or_absent(self.everybody.map(|arm| Entry { of: Of::Everybody, arm }))
+        Fact::known_or_absent(self.all_clients.map(|arm| Entry { of: Of::AllClients, arm }))
     }
 
     /// The networks and their arms; some come twice. The first is IPv4 mapped, with 96 bits more.
@@ -124,8 +124,8 @@ impl Section {
     }
 
     /// The arm of clients that no other entry is for.
-    pub(crate) fn everybody(&self) -> Option<u8> {
-        self.everybody
+    pub(crate) fn all_clients(&self) -> Option<u8> {
+        self.all_clients
     }
 
     fn network(&self, client: IpAddr) -> Option<Entry> {
@@ -145,7 +145,7 @@ impl fmt::Display for Of {
             Self::Network(prefix) => write!(f, "{prefix}"),
             Self::System(asn) => write!(f, "AS{asn}"),
             Self::Country(country) => write!(f, "{country}"),
-            Self::Everybody => f.write_str("everybody"),
+            Self::AllClients => f.write_str("all clients"),
         }
     }
 }

@@ -149,7 +149,7 @@ struct Draft<'a> {
     networks: HashMap<(u128, u8), u8>,
     systems: HashMap<u32, u8>,
     countries: HashMap<Country, u8>,
-    everybody: Option<u8>,
+    all_clients: Option<u8>,
 }
 
 impl Draft<'_> {
@@ -158,7 +158,7 @@ impl Draft<'_> {
             |remedy: String| (format!("`{key}` is not a network, AS, country or *"), remedy);
         let mut network_written = None;
         let is_new = if key == "*" {
-            self.everybody.replace(arm).is_none()
+            self.all_clients.replace(arm).is_none()
         } else if key.contains(['.', ':']) {
             let network: Prefix = key.parse().map_err(|error| wrong(format!("{error}")))?;
             network_written = Some(network);
@@ -190,7 +190,7 @@ impl Draft<'_> {
             networks,
             systems: sorted(self.systems),
             countries: sorted(self.countries),
-            everybody: self.everybody,
+            all_clients: self.all_clients,
         })
     }
 }

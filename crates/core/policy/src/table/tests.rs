@@ -14,7 +14,7 @@ fn lines(section: &Section, arms: &[Box<str>]) -> String {
     let mut add = |of: &dyn fmt::Display, arm: u8| {
         writeln!(text, "{of} {}", arms[usize::from(arm)]).expect("text");
     };
-    section.everybody.iter().for_each(|arm| add(&"*", *arm));
+    section.all_clients.iter().for_each(|arm| add(&"*", *arm));
     section.countries.iter().for_each(|(country, arm)| add(country, *arm));
     section.systems.iter().for_each(|(asn, arm)| add(&Of::System(*asn), *arm));
     let mut networks = BTreeMap::new();
@@ -37,7 +37,7 @@ fn the_shared_table_is_read_as_it_was_written() {
     let (head, _) = TABLE.split_once("section").expect("sections");
     assert_eq!(uncork_testkit::finished_table(&format!("{head}{sections}")), TABLE);
     let kinds = TABLE.lines().filter_map(|line| line.split_once(' ')).map(|(key, _)| match key {
-        "*" => "everybody",
+        "*" => "all clients",
         key if key.contains(':') => "IPv6",
         key if key.contains('.') => "IPv4",
         key if key.starts_with("AS") => "AS",

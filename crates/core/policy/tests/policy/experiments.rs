@@ -35,7 +35,7 @@ fn assigned<'p>(policy: &'p Policy, facts: &Facts<'_>) -> Option<Assignment<'p>>
 }
 
 fn slot(policy: &Policy, n: u32) -> u16 {
-    assigned(policy, &client(n)).expect("everybody takes part").slot
+    assigned(policy, &client(n)).expect("all clients take part").slot
 }
 
 /// Pearson's χ² statistic of `counts` against equal expectations.
@@ -57,7 +57,7 @@ fn slots_and_buckets_are_evenly_distributed() {
         let policy = all(salt);
         let (mut slots, mut buckets) = ([0_u32; 100], [0_u32; BUCKETS as usize]);
         for n in 0..CLIENTS {
-            let it = assigned(&policy, &client(n)).expect("everybody takes part");
+            let it = assigned(&policy, &client(n)).expect("all clients take part");
             slots[usize::from(it.slot / 100)] += 1;
             buckets[usize::from(it.bucket)] += 1;
         }
@@ -98,7 +98,7 @@ fn experiments_are_independent_of_each_other() {
 fn buckets_are_independent_of_slots() {
     let policy = all("one");
     let pair = |n| {
-        let it = assigned(&policy, &client(n)).expect("everybody takes part");
+        let it = assigned(&policy, &client(n)).expect("all clients take part");
         (it.slot / (SLOTS / 10), u16::from(it.bucket) / 10)
     };
     let found = dependence((0..CLIENTS).map(pair));
@@ -136,7 +136,7 @@ fn assignments_never_change() {
             headers: Fact::Known(&headers),
             ..Facts::default()
         };
-        let it = assigned(&policy, &facts).expect("everybody takes part");
+        let it = assigned(&policy, &facts).expect("all clients take part");
         assert_eq!((it.unit, it.slot, it.bucket), (hash, slot, bucket), "{unit} {value}");
         assert_eq!(it.arm, if slot < SLOTS / 2 { "one" } else { "other" });
     }
@@ -163,7 +163,7 @@ fn growing_share_moves_no_unit_and_has_its_size() {
     let mut takes_part = [0_u32; 4];
     for n in 0..20_000 {
         let arms = policies.each_ref().map(|policy| assigned(policy, &client(n)).map(|it| it.arm));
-        let first = arms.iter().position(Option::is_some).expect("100% is everybody");
+        let first = arms.iter().position(Option::is_some).expect("100% is all clients");
         assert!(arms[first..].iter().all(|arm| *arm == arms[first]), "{n}: {arms:?}");
         for (count, arm) in takes_part.iter_mut().zip(arms) {
             *count += u32::from(arm.is_some());

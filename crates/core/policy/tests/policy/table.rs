@@ -83,10 +83,10 @@ fn narrowest_entry_decides() {
         ("203.0.113.129", 1, "DE", "203.0.113.129/32", "bbr"),
         ("203.0.114.0", 64_500, "DE", "AS64500", "bbr"),
         ("203.0.112.255", 1, "PE", "PE", "bbr"),
-        ("198.51.100.1", 1, "DE", "everybody", "cubic"),
+        ("198.51.100.1", 1, "DE", "all clients", "cubic"),
         ("2001:db8::1", 1, "DE", "2001:db8::/32", "bbr"),
         ("2001:db8:1:ffff::1", 1, "DE", "2001:db8:1::/48", "cubic"),
-        ("2001:db9::", 1, "DE", "everybody", "cubic"),
+        ("2001:db9::", 1, "DE", "all clients", "cubic"),
     ] {
         let (rule, found, chosen) = decided(&policy, &large(client, asn, country));
         assert_eq!((rule, chosen), (Some("large"), tcp), "{client}");

@@ -131,8 +131,7 @@ fn allows_its_default(desired: &DesiredState, file: &Section<'_>) -> Result<()> 
         (Some(default), Some(allowed)) if !allowed.contains(default) => {
             let message = format!("`allowed` lacks the default algorithm {default}");
             let error = ConfigError::new(file.value_place("allowed"), message);
-            Err(error
-                .help(format!("add \"{default}\": the kernel allows its default to everybody")))
+            Err(error.help(format!("add \"{default}\": the kernel allows its default to all")))
         }
         _ => Ok(()),
     }

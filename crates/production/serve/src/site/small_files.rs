@@ -66,7 +66,7 @@ impl CachedFile {
             return true;
         }
         let is_unchanged = state().as_ref() == Some(self.file.state());
-        // A file that has changed stays to be asked for, by everybody.
+        // A file that has changed stays to be asked for, by all connections.
         if is_unchanged {
             self.unchanged.store(age, Ordering::Relaxed);
         }

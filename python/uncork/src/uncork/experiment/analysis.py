@@ -154,7 +154,7 @@ def _draft(
 ) -> Cell:
     """`alpha`: error rate of the guardrails' intervals that hold at every look, shared by the cells."""
     cubes = reduced.cells[value]
-    everybody = facts.total_units
+    total = facts.total_units
     units = reduced.units[value].sum(axis=1)
     primary = primary_for(cubes, settings)
     others = [
@@ -169,7 +169,7 @@ def _draft(
         key,
         value[0],
         (int(units[0]), int(units[1])),
-        float(units.sum()) / everybody if everybody else 0.0,
+        float(units.sum()) / total if total else 0.0,
         first[0] if first else None,
         tuple(rows_of(cubes, others, settings, estimand)),
         guard.states(cubes, settings, estimand, alpha=alpha),

@@ -120,100 +120,201 @@ def _incident(countries: NDArray[np.str_], day: Ints) -> NDArray[np.bool_]:
     return hit
 
 
-def table(seed: int = 1, scale: float = 1.0) -> pa.Table:
-    """Flow records in the canonical columns. `scale` multiplies the units; 1 gives about 330,000 rows."""
-    rng = np.random.default_rng(seed)
-    units = _units(rng, scale)
+@dataclass(frozen=True)
+class _Requests:
+    """Who asks, from which network, and when."""
+
+    who: Ints
+    network: Ints
+    is_player: NDArray[np.bool_]
+    day: Ints
+    hour: Floats
+    evening: Floats
+    """How much of the evening's load there is, 0 to 1."""
+
+    def of(self, values: NDArray[np.str_]) -> NDArray[np.str_]:
+        """The value of each request's network."""
+        found: NDArray[np.str_] = values[self.network]
+        return found
+
+
+@dataclass(frozen=True)
+class _Paths:
+    """What the network does to each request."""
+
+    bbr: NDArray[np.bool_]
+    rtt: Floats
+    loss: Floats
+    buffer: Floats
+    got: Floats
+    """The rate that the transfer reaches, in bit/s."""
+    queue: Floats
+    """In bandwidth-delay products."""
+
+
+@dataclass(frozen=True)
+class _Transfers:
+    """What each request transfers."""
+
+    size: Floats
+    busy: Floats
+    completion: Floats
+    retransmitted: Floats
+    aborted: NDArray[np.bool_]
+    stutters: Floats
+
+
+COUNTRIES = np.array([network.country for network in NETWORKS])
+LISTENERS = np.array([network.listener for network in NETWORKS])
+NS = 1e9
+
+
+def _requests(rng: np.random.Generator, units: _Units) -> _Requests:
     responses = rng.poisson(rng.gamma(2.0, 30.0, len(units.bucket)))
     who = np.repeat(np.arange(len(units.bucket)), responses)
     rng.shuffle(who)
     is_player = rng.random(len(who)) < 0.15
-    net = units.network[who]
-    countries = np.array([network.country for network in NETWORKS])[net]
-    is_player &= np.array([network.listener == "public" for network in NETWORKS])[net]
-
+    network = units.network[who]
+    is_player &= LISTENERS[network] == "public"
     day = rng.integers(0, DAYS, len(who))
     hour = np.clip(rng.normal(16, 5, len(who)), 0, 23.999)
     evening = np.exp(-(((hour - 20) / 2.5) ** 2))
-    bad = _incident(countries, day)
-    bbr = units.bbr[who] & (day >= BEFORE)
+    return _Requests(who, network, is_player, day, hour, evening)
+
+
+def _paths(rng: np.random.Generator, units: _Units, requests: _Requests) -> _Paths:
+    who, network, evening = requests.who, requests.network, requests.evening
+    bad = _incident(requests.of(COUNTRIES), requests.day)
+    bbr = units.bbr[who] & (requests.day >= BEFORE)
     noise = np.exp(rng.normal(0, 0.30, len(who)))
-    rtt = _of_networks("rtt", net) * np.exp(rng.normal(0, 0.15, len(who)))
-    rate = (
-        _of_networks("rate", net) * 1e6 * units.speed[who] * noise * np.where(bad, 0.55, 1 - 0.15 * evening)
-    )
-    loss = _of_networks("loss", net) * units.loss[who] * (1 + 0.8 * evening) + np.where(bad, 0.0018, 0.0)
+    rtt = _of_networks("rtt", network) * np.exp(rng.normal(0, 0.15, len(who)))
+    load = np.where(bad, 0.55, 1 - 0.15 * evening)
+    rate = _of_networks("rate", network) * 1e6 * units.speed[who] * noise * load
+    loss = _of_networks("loss", network) * units.loss[who] * (1 + 0.8 * evening) + np.where(bad, 0.0018, 0.0)
     loss = np.clip(loss, 1e-7, 0.2)
-    buffer = _of_networks("buffer", net)
+    buffer = _of_networks("buffer", network)
     got = _rates(bbr, rate, rtt, loss, buffer)
     queue = np.where(bbr, 0.25, 0.75 * (got > 0.9 * rate * 0.96)) * np.minimum(buffer, 2.5)
+    return _Paths(bbr, rtt, loss, buffer, got, queue)
 
+
+def _transfers(rng: np.random.Generator, requests: _Requests, paths: _Paths) -> _Transfers:
+    count, is_player, got = len(requests.who), requests.is_player, paths.got
     size = np.exp(
-        rng.choice([10.2, 12.9, 14.6, 15.5, 16.8], len(who), p=[0.28, 0.24, 0.16, 0.20, 0.12])
-        + rng.normal(0, 0.25, len(who))
+        rng.choice([10.2, 12.9, 14.6, 15.5, 16.8], count, p=[0.28, 0.24, 0.16, 0.20, 0.12])
+        + rng.normal(0, 0.25, count)
     )
     size = np.where(is_player, 512 * 1024, size)
-    busy = size * 8 / got + _start_up(size, rtt, got)
-    completion = busy + rtt
-    retransmitted = 8 * loss + np.where(bbr, 0.0015 + 0.030 * np.maximum(0.0, 0.9 - buffer), 0.002)
-    retransmitted = retransmitted * np.exp(rng.normal(0, 0.3, len(who)))
-    aborted = rng.random(len(who)) < np.clip(0.002 + 0.003 * completion / 10, 0, 0.2)
-    arm = np.where(units.bbr[who], TREATED, CONTROL)
-    cc = np.where(bbr, "bbr", "cubic")
-    start = (START.timestamp() + day * 86400 + hour * 3600) * 1e9
-
-    played = np.where(is_player, 180.0, np.nan)
+    busy = size * 8 / got + _start_up(size, paths.rtt, got)
+    completion = busy + paths.rtt
+    shallow = 0.0015 + 0.030 * np.maximum(0.0, 0.9 - paths.buffer)
+    retransmitted = 8 * paths.loss + np.where(paths.bbr, shallow, 0.002)
+    retransmitted = retransmitted * np.exp(rng.normal(0, 0.3, count))
+    aborted = rng.random(count) < np.clip(0.002 + 0.003 * completion / 10, 0, 0.2)
     need = 320e3 * 1.6
     stutters = np.where(is_player, rng.poisson(np.clip(0.9 * np.exp(-1.1 * (got / need) ** 0.4), 0, 6)), 0)
-    kept = ~aborted
-    ns = 1e9
+    return _Transfers(size, busy, completion, retransmitted, aborted, stutters)
 
-    def whole(values: Floats, where: NDArray[np.bool_] | None = None) -> pa.Array:
-        mask = None if where is None else ~where
-        return pa.array(np.nan_to_num(values).astype(np.int64), mask=mask)
 
-    public = ~is_player
-    columns: dict[str, pa.Array] = {
-        "engine": pa.array(np.where(is_player, "play", "serve")),
-        "group": pa.array(np.char.add(f"{EXPERIMENT}/", arm)),
-        "cc": pa.array(cc),
-        "flow": whole(np.arange(len(who), dtype=np.float64)),
-        "start_ns": whole(start - START.timestamp() * ns),
-        "completion_ns": whole(completion * ns, kept),
-        "first_byte_ns": whole(np.minimum(rtt * (1.02 + 0.2 * queue), 0.98 * completion) * ns),
-        "busy_ns": whole(busy * ns),
-        "size_bytes": whole(size),
-        "bytes_delivered": whole(np.where(kept, size, 0.6 * size)),
-        "bytes_acked": whole(size),
-        "bytes_sent": whole(size * (1 + retransmitted)),
-        "bytes_retransmitted": whole(size * retransmitted),
-        "rtt_min_ms": pa.array(rtt * 1e3),
-        "rtt_p50_ms": pa.array(rtt * 1e3 * (1 + queue * rng.uniform(0.5, 1.0, len(who)))),
-        "rtt_p95_ms": pa.array(rtt * 1e3 * (1 + queue * rng.uniform(1.0, 1.4, len(who)))),
-        "playback_startup_ns": whole((completion + 0.05) * ns, is_player),
-        "playback_played_ns": whole(played * ns, is_player),
-        "playback_stalled_ns": whole(stutters * rng.exponential(1.5, len(who)) * ns, is_player),
-        "playback_stutters": whole(stutters.astype(np.float64), is_player),
-        "playback_items": whole(np.ones(len(who)), is_player),
-        "service_scope": pa.array(np.where(public, "response", ""), mask=is_player),
-        "service_start_unix_ns": whole(start),
-        "service_protocol": pa.array(np.where(rng.random(len(who)) < 0.7, "h2", "h3")),
-        "service_listener": pa.array(np.array([network.listener for network in NETWORKS])[net]),
-        "service_asn": whole(_of_networks("asn", net)),
-        "service_country": pa.array(countries),
-        "service_status": whole(np.full(len(who), 200.0)),
-        "service_object_bytes": whole(size),
-        "service_responses": whole(np.ones(len(who))),
-        "service_broken_off": whole(aborted.astype(np.float64)),
-        "service_min_rtt_ns": whole(rtt * ns),
+def _whole(values: Floats, where: NDArray[np.bool_] | None = None) -> pa.Array:
+    mask = None if where is None else ~where
+    return pa.array(np.nan_to_num(values).astype(np.int64), mask=mask)
+
+
+def _flow_columns(
+    rng: np.random.Generator, requests: _Requests, paths: _Paths, transfers: _Transfers
+) -> dict[str, pa.Array]:
+    """Times, bytes and round-trip times."""
+    count, is_complete, rtt_ms = len(requests.who), ~transfers.aborted, paths.rtt * 1e3
+    size, completion = transfers.size, transfers.completion
+    first_byte = np.minimum(paths.rtt * (1.02 + 0.2 * paths.queue), 0.98 * completion)
+    return {
+        "cc": pa.array(np.where(paths.bbr, "bbr", "cubic")),
+        "flow": _whole(np.arange(count, dtype=np.float64)),
+        "start_ns": _whole(_start_unix_ns(requests) - START.timestamp() * NS),
+        "completion_ns": _whole(completion * NS, is_complete),
+        "first_byte_ns": _whole(first_byte * NS),
+        "busy_ns": _whole(transfers.busy * NS),
+        "size_bytes": _whole(size),
+        "bytes_delivered": _whole(np.where(is_complete, size, 0.6 * size)),
+        "bytes_acked": _whole(size),
+        "bytes_sent": _whole(size * (1 + transfers.retransmitted)),
+        "bytes_retransmitted": _whole(size * transfers.retransmitted),
+        "rtt_min_ms": pa.array(rtt_ms),
+        "rtt_p50_ms": pa.array(rtt_ms * (1 + paths.queue * rng.uniform(0.5, 1.0, count))),
+        "rtt_p95_ms": pa.array(rtt_ms * (1 + paths.queue * rng.uniform(1.0, 1.4, count))),
+    }
+
+
+def _start_unix_ns(requests: _Requests) -> Floats:
+    return (START.timestamp() + requests.day * 86400 + requests.hour * 3600) * 1e9
+
+
+def _player_columns(
+    rng: np.random.Generator, requests: _Requests, transfers: _Transfers
+) -> dict[str, pa.Array]:
+    count, is_player = len(requests.who), requests.is_player
+    stalled = transfers.stutters * rng.exponential(1.5, count)
+    return {
+        "playback_startup_ns": _whole((transfers.completion + 0.05) * NS, is_player),
+        "playback_played_ns": _whole(np.where(is_player, 180.0, np.nan) * NS, is_player),
+        "playback_stalled_ns": _whole(stalled * NS, is_player),
+        "playback_stutters": _whole(transfers.stutters.astype(np.float64), is_player),
+        "playback_items": _whole(np.ones(count), is_player),
+    }
+
+
+def _service_columns(
+    rng: np.random.Generator, requests: _Requests, paths: _Paths, transfers: _Transfers
+) -> dict[str, pa.Array]:
+    count, is_player = len(requests.who), requests.is_player
+    return {
+        "service_scope": pa.array(np.where(~is_player, "response", ""), mask=is_player),
+        "service_start_unix_ns": _whole(_start_unix_ns(requests)),
+        "service_protocol": pa.array(np.where(rng.random(count) < 0.7, "h2", "h3")),
+        "service_listener": pa.array(requests.of(LISTENERS)),
+        "service_asn": _whole(_of_networks("asn", requests.network)),
+        "service_country": pa.array(requests.of(COUNTRIES)),
+        "service_status": _whole(np.full(count, 200.0)),
+        "service_object_bytes": _whole(transfers.size),
+        "service_responses": _whole(np.ones(count)),
+        "service_broken_off": _whole(transfers.aborted.astype(np.float64)),
+        "service_min_rtt_ns": _whole(paths.rtt * NS),
+    }
+
+
+def _arm_columns(units: _Units, requests: _Requests, paths: _Paths) -> dict[str, pa.Array]:
+    who = requests.who
+    return {
         "choice_policy": pa.array(np.full(len(who), "9f2c61d07be4a530")),
         "choice_rule": pa.array(np.full(len(who), "public clients")),
-        "choice_cc": pa.array(cc),
+        "choice_cc": pa.array(np.where(paths.bbr, "bbr", "cubic")),
         "arm_experiment": pa.array(np.full(len(who), EXPERIMENT)),
-        "arm": pa.array(arm),
+        "arm": pa.array(np.where(units.bbr[who], TREATED, CONTROL)),
         "arm_unit": pa.array(units.identity[who]),
-        "arm_bucket": whole(units.bucket[who].astype(np.float64)),
+        "arm_bucket": _whole(units.bucket[who].astype(np.float64)),
         "arm_propensity": pa.array(np.full(len(who), 0.5)),
+    }
+
+
+def table(seed: int = 1, scale: float = 1.0) -> pa.Table:
+    """Flow records in the canonical columns. `scale` multiplies the units; 1 gives about 330,000 rows.
+
+    The order of the calls is that of the random numbers.
+    """
+    rng = np.random.default_rng(seed)
+    units = _units(rng, scale)
+    requests = _requests(rng, units)
+    paths = _paths(rng, units, requests)
+    transfers = _transfers(rng, requests, paths)
+    arm = np.where(units.bbr[requests.who], TREATED, CONTROL)
+    columns = {
+        "engine": pa.array(np.where(requests.is_player, "play", "serve")),
+        "group": pa.array(np.char.add(f"{EXPERIMENT}/", arm)),
+        **_flow_columns(rng, requests, paths, transfers),
+        **_player_columns(rng, requests, transfers),
+        **_service_columns(rng, requests, paths, transfers),
+        **_arm_columns(units, requests, paths),
     }
     return pa.table(columns)
 

@@ -82,6 +82,59 @@ class Named:
     switch: int | None
 
 
+@dataclass(frozen=True)
+class _Question:
+    """What all steps share: the records, how they are queried, and what is compared in them."""
+
+    records: ir.Table
+    request: Request
+    query: Run
+    traffic: facts_.Traffic
+    named: Named
+    plan: ReducePlan
+
+    @property
+    def columns(self) -> set[str]:
+        return set(self.records.columns)
+
+    @property
+    def arms(self) -> tuple[str, str]:
+        return self.named.control, self.named.treated
+
+    @property
+    def since(self) -> int | None:
+        """Where the decision's window begins: not before the switch."""
+        return max((at for at in (self.request.since, self.named.switch) if at is not None), default=None)
+
+    @property
+    def decision(self) -> ReducePlan:
+        return replace(self.plan, window=(self.since, self.request.until))
+
+    @property
+    def has_past(self) -> bool:
+        """Records of a window that begins with the switch have no past."""
+        switch, since = self.named.switch, self.request.since
+        return self.request.past and switch is not None and (since is None or since < switch)
+
+
+@dataclass(frozen=True)
+class _Counts:
+    """The reduced records: of the window, by day, and before the switch."""
+
+    window: dict[needed.View, Reduced]
+    days: dict[needed.View, Reduced]
+    past: dict[needed.View, Reduced]
+
+
+@dataclass(frozen=True)
+class _Assigned:
+    """The units of both arms, if the records have assigned ones, and the planned share."""
+
+    is_laboratory: bool
+    units: facts_.UnitCounts | None
+    planned: ratio.Planned
+
+
 def run(
     records: ir.Table,
     request: Request,
@@ -94,9 +147,30 @@ def run(
 ) -> Analysis:
     """The analysis of `records`. `query` runs a query where the records are, `keep` also keeps its result."""
     progress("who ran what, and when")
-    has = set(records.columns)
-    full = canonical(records)
-    traffic = facts_.traffic(full, query, arm=request.arm, experiment=request.experiment)
+    question = _question(records, request, query)
+    counts = _count(question, keep, progress)
+    assigned = _assigned(question)
+    facts = _facts(
+        question.traffic, question.named, counts.window[()], request, question.since, rejected or {}
+    )
+    facts = _with_plan(facts, assigned.units, assigned.planned)
+    settings = _with_sources(question, counts)
+    progress("checking the records")
+    findings = _findings(question, counts, assigned, settings, health(question.decision))
+    progress("estimating effects")
+    by_day = question.traffic.shares_by_day(question.named.treated)
+    shares = {_day(day): share for day, share in by_day.items()}
+    steps = request.calendar.mixed_shares() if request.calendar is not None else ()
+    analysis = analyse(counts.window, counts.days, counts.past, facts, settings, findings, shares, steps)
+    if request.calendar is None:
+        return analysis
+    progress("counting by the calendar")
+    return _in_time(analysis, records, question.plan, request, settings, query)
+
+
+def _question(records: ir.Table, request: Request, query: Run) -> _Question:
+    """Who ran what, and when; and whether the records can answer."""
+    traffic = facts_.traffic(canonical(records), query, arm=request.arm, experiment=request.experiment)
     named = name_arms(traffic, request)
     plan = ReducePlan(
         control=named.control,
@@ -113,69 +187,97 @@ def run(
     rollups.check_time(records, "--until", request.until)
     if request.calendar is not None and rollups.has_rollups(records):
         raise InputError("--calendar", "roll-ups do not have the times of its spans", "analyse the records")
-    metrics = available(has, request.settings.asked())
-    views = needed.of_window(request.settings, traffic.has_time, metrics)
-    since = max((at for at in (request.since, named.switch) if at is not None), default=None)
+    return _Question(records, request, query, traffic, named, plan)
 
-    kept = tuple(dict.fromkeys([*(key for view in views for key in view), *(["day"] * traffic.has_time)]))
-    ready = records if keep is None else Prepared.of(records, plan, kept, metrics, keep)
+
+def _count(question: _Question, keep: Keep | None, progress: Progress) -> _Counts:
+    """Reduces the records to counts, by the cells that the settings ask for."""
+    request, traffic, plan = question.request, question.traffic, question.plan
+    metrics = available(question.columns, request.settings.asked())
+    views = needed.of_window(request.settings, traffic.has_time, metrics)
+    keys = tuple(dict.fromkeys([*(key for view in views for key in view), *(["day"] * traffic.has_time)]))
+    records = question.records
+    ready = records if keep is None else Prepared.of(records, plan, keys, metrics, keep)
 
     def count(some: needed.Counted, window: tuple[int | None, int | None]) -> dict[needed.View, Reduced]:
-        return _paired(reduce_views(ready, replace(plan, window=window), some, query))
+        return _paired(reduce_views(ready, replace(plan, window=window), some, question.query))
 
     progress("counting the records of the decision")
-    of_window = count(views, (since, request.until))
+    of_window = count(views, (question.since, request.until))
     of_days: dict[needed.View, Reduced] = {}
     past: dict[needed.View, Reduced] = {}
     if traffic.has_time:
         progress("counting by day")
-        in_time = needed.by_day(request.settings, of_window, metrics)
-        of_days = count(in_time, (request.since, request.until))
-    # Records of a window that begins with the switch have no past.
-    has_past = named.switch is not None and (request.since is None or request.since < named.switch)
-    if request.past and has_past:
+        of_days = count(needed.by_day(request.settings, of_window, metrics), (request.since, request.until))
+    if question.has_past:
         progress("counting the time before the switch")
         before = needed.of_past(request.settings, of_window, metrics)
-        past = count(before, (request.since, named.switch))
-    decision = replace(plan, window=(since, request.until))
-    is_laboratory = traffic.is_laboratory() or facts_.is_laboratory_table(has)
-    units = None if is_laboratory else facts_.unit_counts(records, decision, (), query).get(())
-    planned = ratio.planned(units or facts_.UnitCounts({}, {}, 0), request.share)
-    facts = _facts(traffic, named, of_window[()], request, since, rejected or {})
-    facts = _with_plan(facts, units, planned)
-    counted = next(iter(of_window[()].cells.values()), {})
-    sources = facts_.sources(full, query, counted) if "engine" in has or "source" in has else {}
-    settings = replace(request.settings, sources=sources)
-    progress("checking the records")
-    findings = health(decision)
-    if rollups.has_rollups(records):
+        past = count(before, (request.since, question.named.switch))
+    return _Counts(of_window, of_days, past)
+
+
+def _assigned(question: _Question) -> _Assigned:
+    is_laboratory = question.traffic.is_laboratory() or facts_.is_laboratory_table(question.columns)
+    units = None
+    if not is_laboratory:
+        units = facts_.unit_counts(question.records, question.decision, (), question.query).get(())
+    planned = ratio.planned(units or facts_.UnitCounts({}, {}, 0), question.request.share)
+    return _Assigned(is_laboratory, units, planned)
+
+
+def _with_sources(question: _Question, counts: _Counts) -> Settings:
+    """The settings, with the worst source of each metric."""
+    counted = next(iter(counts.window[()].cells.values()), {})
+    has_sources = bool({"engine", "source"} & question.columns)
+    full = canonical(question.records)
+    sources = facts_.sources(full, question.query, counted) if has_sources else {}
+    return replace(question.request.settings, sources=sources)
+
+
+def _findings(
+    question: _Question,
+    counts: _Counts,
+    assigned: _Assigned,
+    settings: Settings,
+    findings: tuple[Finding, ...],
+) -> tuple[Finding, ...]:
+    """`findings` of health, and those of the assignment. Checks that cannot apply count as not run."""
+    if rollups.has_rollups(question.records):
         findings = _not_run(findings, NOT_ROLLED, IN_ROLLUPS)
-    if not plan.per_unit:
+    if not question.plan.per_unit:
         findings = (*findings, Finding("folded clients", "warning", FOLDED, FOLDED_REMEDY))
-    if request.calendar is not None:
-        findings = _not_run(findings, CHANGED_BY_CALENDARS, IN_TIME)
-    elif is_laboratory:
-        findings = _not_run(findings, ("one arm per unit",), REPEATED)
-    else:
-        keys = [key for key in settings.keys if key not in NOT_ASSIGNED]
-        cells = {
-            key: _units_by_value(records, decision, key, of_window.get((key,)), planned, units, query)
-            for key in keys
-        }
-        skipped = tuple(key for key in settings.keys if key in NOT_ASSIGNED)
-        whole = ratio.check_ratio(units, planned, (named.control, named.treated))
-        balance = check_balance(of_window[()], (named.control, named.treated))
-        findings = (whole, ratio.check_cells(cells, planned, skipped), balance, *findings)
-        if planned.share is None:
-            findings = _not_run(findings, ("arrival times",), "The share differs between records.")
-    progress("estimating effects")
-    shares = {_day(day): share for day, share in traffic.shares_by_day(named.treated).items()}
-    steps = request.calendar.mixed_shares() if request.calendar is not None else ()
-    analysis = analyse(of_window, of_days, past, facts, settings, findings, shares, steps)
-    if request.calendar is None:
-        return analysis
-    progress("counting by the calendar")
-    return _in_time(analysis, records, plan, request, settings, query)
+    if question.request.calendar is not None:
+        return _not_run(findings, CHANGED_BY_CALENDARS, IN_TIME)
+    if assigned.is_laboratory:
+        return _not_run(findings, ("one arm per unit",), REPEATED)
+    findings = (*_of_assignment(question, counts, assigned, settings), *findings)
+    if assigned.planned.share is None:
+        findings = _not_run(findings, ("arrival times",), "The share differs between records.")
+    return findings
+
+
+def _of_assignment(
+    question: _Question, counts: _Counts, assigned: _Assigned, settings: Settings
+) -> tuple[Finding, ...]:
+    """Sample ratio, over all and by cell, and balance."""
+    units, planned = assigned.units, assigned.planned
+    cells = {
+        key: _units_by_value(
+            question.records,
+            question.decision,
+            key,
+            counts.window.get((key,)),
+            planned,
+            units,
+            question.query,
+        )
+        for key in settings.keys
+        if key not in NOT_ASSIGNED
+    }
+    skipped = tuple(key for key in settings.keys if key in NOT_ASSIGNED)
+    whole = ratio.check_ratio(units, planned, question.arms)
+    balance = check_balance(counts.window[()], question.arms)
+    return whole, ratio.check_cells(cells, planned, skipped), balance
 
 
 def _in_time(

@@ -14,7 +14,7 @@ from uncork.experiment.commands.common import instant
 from uncork.experiment.commands.design import span
 from uncork.experiment.words import counted
 from uncork.learn import demo, networks, proposal, resultfile, saved_options, twin, twinpage
-from uncork.learn.entries import EVERYBODY, REGION, level_of
+from uncork.learn.entries import ALL_CLIENTS, REGION, level_of
 from uncork.learn.explain import explain
 from uncork.learn.fleet import Fleet
 from uncork.learn.history import render
@@ -264,7 +264,7 @@ def _entry(text: str, store: Store) -> str:
     numbers = store.numbers()
     regions = store.settings(numbers[-1]).regions.values() if numbers else ()
     if text == "XX" or (level == REGION and text not in regions):
-        remedy = f"write 203.0.113.0/24, AS64500, PE, a name of --networks or {EVERYBODY!r}"
+        remedy = f"write 203.0.113.0/24, AS64500, PE, a name of --networks or {ALL_CLIENTS!r}"
         raise InputError(text, "is not an entry", remedy)
     return text
 

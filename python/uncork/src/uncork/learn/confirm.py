@@ -1,10 +1,10 @@
 """An AS is confirmed by a switchback before more than part of it changes.
 
-Where both arms share a bottleneck, a lift between them is not what a change of everybody brings: one arm may
-gain what the other loses. So networks of an AS are switched on up to a share of its bytes. Before more, the
-whole AS alternates: a day with all that is to change, a day with nothing of it, in an order that a coin draws
-for each pair of days. What the AS as a whole gets on the days of one kind and the other is the total effect
-(Spang et al. 2021), and its interval turns the same coins.
+Where both arms share a bottleneck, a lift between them is not what a change of all clients brings: one arm
+may gain what the other loses. So networks of an AS are switched on up to a share of its bytes. Before more,
+the whole AS alternates: a day with all that is to change, a day with nothing of it, in an order that a coin
+draws for each pair of days. What the AS as a whole gets on the days of one kind and the other is the total
+effect (Spang et al. 2021), and its interval turns the same coins.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Trial:
     decided: int = 0
     """The day of the verdict."""
     ratio: float | None = None
-    """The total effect: what everybody of the AS gets, over what they get without; above 1 is better."""
+    """The total effect: what all clients of the AS get, over what they get without; above 1 is better."""
     low: float | None = None
     high: float | None = None
 

@@ -14,7 +14,7 @@ from uncork.learn.choice import Known
 from uncork.learn.confirm import Blocks, Gate, Key, Systems, Trial, Trials, gates
 from uncork.learn.decisions import ABSENT, NAMES, Bools, Decisions, Floats, Ints, Texts
 from uncork.learn.entries import (
-    EVERYBODY,
+    ALL_CLIENTS,
     Entries,
     MarginColumns,
     PreviousArms,
@@ -190,7 +190,7 @@ def _of_state(found: WatchedByName, state: str, but: str = "") -> dict[str, str]
     for name, watched in found.items():
         for one in watched:
             if one.state == state and one.measure != but:
-                owner = "everybody" if name == EVERYBODY else name
+                owner = "all clients" if name == ALL_CLIENTS else name
                 some.setdefault(name, f"guardrail {state}: {one.measure} of {owner}: {one.limit}")
     return some
 
@@ -201,7 +201,7 @@ def _why(entries: Entries, guardrails: Guardrails, state: str, but: str = "") ->
     """
     own, others = (_of_state(found, state, but) for found in (guardrails.entries, guardrails.others))
     above = entries.marked(list(others))[entries.above]
-    above[0] = ABSENT  # Nothing is wider than everybody.
+    above[0] = ABSENT  # Nothing is wider than all clients.
     why = _texts_at(entries, above, others)
     at = entries.at(list(own))
     why[at] = [own[key] for key in entries.key[at]]

@@ -1,6 +1,6 @@
 """The entries of a section: the arm of each by the active version, and today's evidence.
 
-An entry is a network, an AS, a country or everybody (`*`); the narrowest one of a client counts. ASes and
+An entry is a network, an AS, a country or all clients (`*`); the narrowest one of a client counts. ASes and
 wider entries are for networks without evidence.
 """
 
@@ -24,8 +24,8 @@ from uncork.learn.mixture import Belief, beliefs
 from uncork.learn.sample_ratio import Ratio
 from uncork.learn.settings import Overrides, Settings
 
-EVERYBODY = "*"
-LEVELS = ("network", "AS", "country", "everybody")
+ALL_CLIENTS = "*"
+LEVELS = ("network", "AS", "country", "all clients")
 REGION = "region"
 """In place of an AS: a name that the operator gave (`plan --networks`)."""
 TWIN = "twin"
@@ -122,7 +122,7 @@ class Entries:
     above: Ints
     """Where the next wider entry is."""
     bounds: tuple[int, ...]
-    """Where each level begins, and the end: everybody, countries, ASes, networks, others that are pinned."""
+    """Where each level begins, and the end: all clients, countries, ASes, networks, other pinned ones."""
 
     def nearest(self, own: Ints) -> Ints:
         """Of each entry its own value, or that of the next wider one that has any: `ABSENT` is none."""
@@ -156,7 +156,7 @@ def entries_of(view: View, overrides: Overrides) -> Entries:
     is_system = _known(tree.systems)
     above_system = country_at[tree.country]
     system_at = np.where(is_system, len(countries) + np.cumsum(is_system), above_system)
-    key = np.concatenate([[EVERYBODY], countries, systems, np.asarray(tree.networks, dtype=np.object_)])
+    key = np.concatenate([[ALL_CLIENTS], countries, systems, np.asarray(tree.networks, dtype=np.object_)])
     others = sorted(set(overrides.pins) - set(key[places(_keys(overrides.pins), key)]))
     sizes = (1, len(countries), len(systems), len(tree.networks), len(others))
     level = np.repeat(np.array([*LEVELS[::-1], ""], dtype=np.object_), sizes)
@@ -270,8 +270,8 @@ def _beliefs(lifts: Lifts, others: int, settings: Settings) -> tuple[Belief, Flo
     prior[networks], prior_variance[networks] = found.prior_mean, found.prior_variance
     country = found.country.of(np.array([bool(name) for name in lifts.hierarchy.countries], dtype=np.bool_))
     system = found.system.of(_known(lifts.hierarchy.systems))
-    rest = found.everybody.of(np.zeros(others, dtype=np.int64))
-    every = Belief.concat([found.everybody, country, system, found.network, rest])
+    rest = found.all_clients.of(np.zeros(others, dtype=np.int64))
+    every = Belief.concat([found.all_clients, country, system, found.network, rest])
     return every.widened(lifts.widening), prior, prior_variance
 
 
@@ -283,12 +283,12 @@ def _columns(lifts: Lifts, others: int) -> tuple[Floats, Floats]:
     of_system = tau2 + lifts.system.tau2
     of_country = of_system + lifts.country.tau2
 
-    def column(everybody: Floats, country: Floats, system: Floats, network: Floats) -> Floats:
-        """Entries pinned without traffic have the values of everybody."""
-        wide = [everybody, country[known_country], system[known_system]]
-        return np.concatenate([*wide, network, np.repeat(everybody, others)])
+    def column(all_clients: Floats, country: Floats, system: Floats, network: Floats) -> Floats:
+        """Entries pinned without traffic have the values of all clients."""
+        wide = [all_clients, country[known_country], system[known_system]]
+        return np.concatenate([*wide, network, np.repeat(all_clients, others)])
 
-    levels = (lifts.everybody, lifts.country, lifts.system, lifts.network)
+    levels = (lifts.all_clients, lifts.country, lifts.system, lifts.network)
     wider = (of_country, of_system, tau2, 0.0)
     mean = column(*(level.mean for level in levels))
     return mean, column(*(level.variance + more for level, more in zip(levels, wider, strict=True)))
@@ -314,8 +314,8 @@ def _weakest(margins: Sequence[MarginColumns], count: int) -> tuple[Texts, Float
 
 def level_of(key: str) -> str:
     """The level of an entry, by how it is written."""
-    if key == EVERYBODY:
-        return "everybody"
+    if key == ALL_CLIENTS:
+        return "all clients"
     if "." in key or ":" in key:
         return "network"
     if key[:2] == "AS" and key[2:].isdigit():

@@ -12,7 +12,7 @@ from uncork.experiment.rows import limit_words
 from uncork.learn import networks
 from uncork.learn.amounts import Amounts, amounts
 from uncork.learn.decisions import Decision, Decisions
-from uncork.learn.entries import EVERYBODY
+from uncork.learn.entries import ALL_CLIENTS
 from uncork.learn.lift import NORMAL
 from uncork.learn.regions import names_of
 from uncork.learn.sample_ratio import Ratio
@@ -41,7 +41,7 @@ def explain(store: Store, address: str, system: str | None, country: str | None)
     wide = [name for name in (*names_of([address], settings.regions), system, country) if name]
     for section in decisions.sections:
         own = {one.key: one for one in decisions if one.section == section}
-        entry = next(own[name] for name in (*names, *wide, EVERYBODY) if name in own)
+        entry = next(own[name] for name in (*names, *wide, ALL_CLIENTS) if name in own)
         found = amounts(store, number, entry, own)
         watched, two = watched_name(section, entry.about), settings.of(entry.about)
         about = _about(entry, own, guardrails.get(watched, {}), two, found, ratios.get(watched))
@@ -201,7 +201,7 @@ def _activations(store: Store) -> Iterator[tuple[str, int]]:
 
 
 def _named(key: str) -> str:
-    return "everybody" if key == EVERYBODY else key
+    return "all clients" if key == ALL_CLIENTS else key
 
 
 def _since(one: Decision, settings: Settings) -> str:

@@ -1,4 +1,4 @@
-"""Guardrails of networks, ASes, countries and everybody, by bounds that allow looks at any time."""
+"""Guardrails of networks, ASes, countries and all clients, by bounds that allow looks at any time."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def of_section(section: Section, settings: Settings, tree: Hierarchy) -> Guardra
 
     A network that breaks a guardrail by itself is off. It no longer counts for networks of other ASes, nor in
     an AS that is too small to detect outliers. An AS that breaks a guardrail no longer counts for its country
-    and for everybody, nor does such a country. So the harm of some does not hold back the others, and an
+    and for all clients, nor does such a country. So the harm of some does not hold back the others, and an
     attack on one network affects that network alone.
     """
     limits = (Limit(PRIMARY[section.of_class], relative=settings.harm), *settings.limits())

@@ -2,7 +2,7 @@
 
 The always-valid bounds of guardrails say where a limit is surely broken; most networks have too few records
 for that. Here the evidence of all days is taken together, and a network that has little of it is expected to
-be like its AS, its country and everybody.
+be like its AS, its country and all clients.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ class Hierarchy:
 
 @dataclass(frozen=True)
 class Lifts:
-    """The lift of each network, AS and country, and of everybody, before and after shrinkage."""
+    """The lift of each network, AS and country, and of all clients, before and after shrinkage."""
 
     hierarchy: Hierarchy
     raw: dict[int, Estimate]
@@ -79,7 +79,7 @@ class Lifts:
     network: Posterior
     system: Posterior
     country: Posterior
-    everybody: Posterior
+    all_clients: Posterior
     rests: Rests = field(default_factory=lambda: ({}, {}, None))
     """Networks without enough evidence of their own, by AS, by country and of all."""
     widening: float = 1.0
@@ -88,7 +88,7 @@ class Lifts:
     def lean(self) -> Lifts:
         """Means and variances alone: the rest takes most of the memory of a million networks."""
         network, system = self.network.lean(), self.system.lean()
-        return Lifts(self.hierarchy, self.raw, network, system, self.country.lean(), self.everybody.lean())
+        return Lifts(self.hierarchy, self.raw, network, system, self.country.lean(), self.all_clients.lean())
 
 
 def hierarchy(section: Section) -> Hierarchy:
@@ -234,20 +234,20 @@ class Pools:
         """Estimates of networks with enough evidence of their own; of the others by AS; and so on."""
         networks = len(self.tree.networks)
         country = self.tree.country[self.tree.system]
-        everybody = np.zeros(networks, dtype=np.int64)
+        all_clients = np.zeros(networks, dtype=np.int64)
         raw, thin = self.of_networks()
         is_thin = np.ones(networks, dtype=np.bool_)
         is_thin[np.fromiter(raw, dtype=np.int64, count=len(raw))] = False
         by_system, thin = self._each(self.tree.system, thin)
         by_country, thin = self._each(country, thin)
-        of_all, _ = self._each(everybody, thin)
+        of_all, _ = self._each(all_clients, thin)
 
         def rest(found: dict[int, Estimate], group: Ints) -> dict[int, Rest]:
             extra = _extra(group[is_thin], bytes_[is_thin])
             return {at: Rest(one, float(extra[at])) for at, one in found.items()}
 
         some, rests = rest(by_system, self.tree.system), rest(by_country, country)
-        return raw, (some, rests, rest(of_all, everybody).get(0))
+        return raw, (some, rests, rest(of_all, all_clients).get(0))
 
     def of_networks(self) -> tuple[dict[int, Estimate], Bools]:
         """Those of networks that have enough evidence, by index; and which networks have not."""

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from uncork.learn import metrics
 from uncork.learn.defaults import ROUNDS
-from uncork.learn.entries import EVERYBODY
+from uncork.learn.entries import ALL_CLIENTS
 from uncork.learn.fleet import Fleet, NotNowError
 from uncork.learn.settings import Overrides
 from uncork.learn.store import Store
@@ -149,16 +149,16 @@ class Loop:
         self._say(now, f"fleet: {said}")
 
     def _stop(self, now: datetime) -> str:
-        """The control arm for everybody, the random share too, by the evidence of the active version."""
+        """The control arm for all clients, the random share too, by the evidence of the active version."""
         current = self.store.current()
         if current is None:
             return "stopped"
         settings = self.store.settings(current)
-        everybody = Overrides({EVERYBODY: settings.control})
-        if settings.random == 0 and self.store.overrides_of(current) == everybody:
+        all_clients = Overrides({ALL_CLIENTS: settings.control})
+        if settings.random == 0 and self.store.overrides_of(current) == all_clients:
             return "stopped"
         number, _ = self.store.plan(
-            replace(settings, random=0.0), self.store.evidence(current), now, everybody
+            replace(settings, random=0.0), self.store.evidence(current), now, all_clients
         )
         self._say(now, f"stopped by {self.store.stop_file}: {settings.control} for all clients")
         return self._apply(number, now)

@@ -98,7 +98,7 @@ class Belief:
 class Beliefs:
     """Of a network without evidence of its own, by level, and of each network."""
 
-    everybody: Belief
+    all_clients: Belief
     country: Belief
     system: Belief
     network: Belief
@@ -196,7 +196,7 @@ def _far_part(evidence: _Evidence, posterior: Floats, odds: list[Floats]) -> flo
 class _Priors:
     """Distributions over mean lift and class: the last two axes have the shape (lifts, classes)."""
 
-    everybody: Floats
+    all_clients: Floats
     country: Floats
     system: Floats
     """Of each node, by the others."""
@@ -208,13 +208,14 @@ class _Priors:
         known[list(twin)] = False
         likely, country = fits[known], evidence.country[known]
         base = _base()
-        everybody = base
+        all_clients = base
         flat = likely.reshape(len(likely), base.size)
         for _ in range(ROUNDS):
             # The sum of what each node is likely to be, as two products of matrices.
-            sums = (everybody.reshape(-1) * ((1 / (flat @ everybody.reshape(-1))) @ flat)).reshape(base.shape)
-            everybody = _shrunk(base, BASE_COUNT, _smoothed(sums[None])[0], len(likely))
-        says = _smoothed(_normed(everybody * likely))
+            shares = all_clients.reshape(-1)
+            sums = (shares * ((1 / (flat @ shares)) @ flat)).reshape(base.shape)
+            all_clients = _shrunk(base, BASE_COUNT, _smoothed(sums[None])[0], len(likely))
+        says = _smoothed(_normed(all_clients * likely))
         # Without the node's own say, which all others have shaped.
         others = _shrunk(base, BASE_COUNT, says.sum(axis=0) - says, len(likely) - 1)
         sums = np.zeros((evidence.countries, *base.shape))
@@ -225,12 +226,12 @@ class _Priors:
             for weight in COUNTRY_COUNTS
         ]
         best, weight = max(by_count, key=lambda one: _log_score(one[0], likely))
-        of_country = _shrunk(everybody, weight, sums, count)
+        of_country = _shrunk(all_clients, weight, sums, count)
         system = of_country[evidence.country]
         system[known] = best
         for node, prior in twin.items():
-            system[node] = prior * everybody.sum(axis=0)
-        return _Priors(everybody, of_country, system)
+            system[node] = prior * all_clients.sum(axis=0)
+        return _Priors(all_clients, of_country, system)
 
 
 def _shrunk(prior: Floats, weight: float, says: Floats, count: Floats | float) -> Floats:
@@ -291,7 +292,7 @@ def _all(
         for mine, its in zip(network.above, found.above, strict=True):
             mine[at[rows]] = its
     return Beliefs(
-        unknown.belief(priors.everybody[None]),
+        unknown.belief(priors.all_clients[None]),
         unknown.belief(priors.country[: len(tree.countries)]),
         system,
         network,

@@ -36,8 +36,8 @@ PARTS = (0.1, 0.5)
 
 
 def log_evidence_of_gain(lifts: Lifts) -> float:
-    """Of all levels alike, whether everybody gains or a single network."""
-    levels = (lifts.network, lifts.system, lifts.country, lifts.everybody)
+    """Of all levels alike, whether all clients gain or a single network."""
+    levels = (lifts.network, lifts.system, lifts.country, lifts.all_clients)
     found = []
     for level in levels:
         known = np.isfinite(level.own_variance)

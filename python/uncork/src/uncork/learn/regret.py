@@ -35,13 +35,13 @@ def _figure(
     points = [(float(n), _percent(truth.mean_lift(on))) for n, on in enumerate(choices)]
     days = tuple(date(settings.as_of)[5:] for settings, _ in versions)
     x = svg.Axis("records before", 0, max(len(versions) - 1, 1), names=days)
-    everybody = math.exp(truth.mean_lift(np.ones(len(truth.share), dtype=np.bool_)))
+    all_clients = math.exp(truth.mean_lift(np.ones(len(truth.share), dtype=np.bool_)))
     values = [_percent(best), *(value for _, value in points)]
     y = svg.around("true lift over all traffic", values, zero=True, shown=percent)
     settings, _ = versions[-1]
     line = svg.Line("the table", ink, points, dots=True)
     caption = (
-        f"{_summary(of_class, truth, choices[-1], best)} All {settings.treated}: {words.change(everybody)}."
+        f"{_summary(of_class, truth, choices[-1], best)} All {settings.treated}: {words.change(all_clients)}."
     )
     rules = [(_percent(best), "oracle")]
     chart = svg.Chart(f"Regret of {of_class} objects", caption, x, y, [line], rules=rules, legend=False)

@@ -114,7 +114,7 @@ def document(ratio: Ratio) -> dict[str, object]:
 
 
 def load_ratios(sections: Mapping[str, Mapping[str, object]]) -> dict[str, Ratio]:
-    """What guardrails.json has of each section. Versions of before have none."""
+    """What guardrails.json has of each section. Earlier versions have none."""
     found = {name: Ratio(**of[KEY]) for name, of in sections.items() if KEY in of}  # type: ignore[arg-type]
     return {name: replace(one, left_out=tuple(one.left_out)) for name, one in found.items()}
 
@@ -164,7 +164,7 @@ class _Rows:
 
 
 def _by_section(evidence: pa.Table, settings: Settings) -> dict[str, _Units]:
-    """Versions of before have no units, and records without a propensity do not say what was dealt."""
+    """Earlier versions have no units, and records without a propensity do not say what was dealt."""
     rows = of_metric(evidence, UNITS)
     rows = rows.filter(pc.and_(pc.greater(rows["propensity"], 0), pc.is_valid(rows["class"])))
     rows = rows.filter(

@@ -158,7 +158,7 @@ class Settings:
     @staticmethod
     def from_document(document: Mapping[str, object]) -> Settings:
         """The settings that `document` wrote."""
-        # Versions of before these had none.
+        # Earlier versions had none.
         missing = {
             "harmed": 1.0,
             "kinds": False,

@@ -462,7 +462,7 @@ class Store:
         document = _document(path)
         wrong = [] if _has(path / EVIDENCE, document["evidence_sha256"]) else [EVIDENCE]
         for name, content in version_.files(self._inputs(document, self.evidence(number))).items():
-            # Versions of before there was this file do not have it.
+            # Earlier versions do not have this file.
             if name not in _digests(document) and not (path / name).exists():
                 continue
             if not version_.is_same(name, (path / name).read_bytes(), content):
@@ -492,7 +492,7 @@ class Store:
             # Its decisions are the same values in other bytes.
             del found[version_.DECISIONS]
             found.pop(version_.ARMS, None)
-        # Rounds of before there was a file do not have its digest.
+        # Earlier rounds do not have the digest of the file.
         digests = _digests(document)
         wrong += [name for name in digests.keys() & found.keys() if _sha256(found[name]) != digests[name]]
         wrong += [] if _has(path / INPUTS, name) else [INPUTS]
@@ -516,7 +516,7 @@ def _before(document: Mapping[str, object]) -> int | None:
 
 
 def _serial(document: Mapping[str, object]) -> int:
-    """What servers order the versions of a key by. Versions of before serials have their number."""
+    """What servers order the versions of a key by. Versions without a serial have their number."""
     return int(str(document.get("serial", document["version"])))
 
 

@@ -16,13 +16,13 @@ from uncork.experiment.policyfile import Arm, PolicyPlan, ab_policy, bare
 from uncork.learn import networks
 from uncork.learn.decisions import ABSENT, Bools, Decisions, Ints, Texts, places
 from uncork.learn.defaults import LARGE
-from uncork.learn.entries import EVERYBODY, LEVELS, REGION, level_of
+from uncork.learn.entries import ALL_CLIENTS, LEVELS, REGION, level_of
 from uncork.learn.settings import HOLDBACK, LIMIT_TEXT, TABLE_RULE, Settings
 from uncork.measure.assignment import settings_lines
 
 
 def table(version: int, decisions: Decisions, settings: Settings) -> str:
-    """The text of the table. Networks that have the arm of their AS, country or everybody are left out only
+    """The text of the table. Networks that have the arm of their AS, country or all clients are left out only
     if that is the control arm, so that a server without a database of ASes knows all that are switched on.
     """
     # Written line by line, and by index: copies of a million networks do not fit into memory.
@@ -62,7 +62,7 @@ def _lines(decisions: Decisions, own: Ints, settings: Settings) -> Iterator[tupl
 
 def _wide_order(key: str) -> tuple[bool, bool, int, str]:
     is_system = level_of(key) == "AS"
-    return key != EVERYBODY, is_system, int(key[2:]) if is_system else 0, key
+    return key != ALL_CLIENTS, is_system, int(key[2:]) if is_system else 0, key
 
 
 def _is_needed(key: Texts, arm: Texts, parent: Texts, settings: Settings) -> Bools:

@@ -1,8 +1,8 @@
 """What the confirmed ASes gained as a whole, by their switchbacks.
 
 A gain over the holdback compares clients side by side. Where these share a bottleneck, the holdback itself
-gets more or less than it would without the table. A switchback changes everybody, so its effect is the total
-one.
+gets more or less than it would without the table. A switchback changes all clients, so its effect is the
+total one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Total:
     share: float
     """Of all bytes."""
     ratio: float
-    """Of what everybody of these ASes gets, to what they get without; above 1 is better."""
+    """Of what all clients of these ASes get, to what they get without; above 1 is better."""
     low: float
     high: float
     """As if the errors of all went together: the widest that the interval can be."""

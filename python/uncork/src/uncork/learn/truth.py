@@ -150,7 +150,7 @@ Choice = Mapping[str, Flags]
 
 
 def learned(decisions: Decisions, oracle: Oracle, treated: str) -> Choice:
-    """What the table gives each network: its own entry, or that of its AS, its country, or of everybody."""
+    """What the table gives each network: its own entry, or that of its AS, its country, or of all clients."""
     arms = {(one.section, one.key): one.arm for one in decisions}
 
     def of(name: str, truth: Truth) -> Flags:

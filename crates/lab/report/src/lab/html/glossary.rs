@@ -53,7 +53,7 @@ const MEANINGS: [(&str, &str, &str); 17] = [
     (
         "queue_delay",
         "queue delay",
-        "Time that packets waited in queues. It delays everybody who shares the bottleneck, not just the sender that filled it.",
+        "Time that packets waited in queues. It delays all flows that share the bottleneck, not just the sender that filled it.",
     ),
     (
         "retransmitted",

@@ -10,7 +10,7 @@ use rustix::net::{AddressFamily, SocketType, socket};
 use crate::collect::is_initial;
 
 const OWN: &str = "/proc/thread-self/ns/net";
-/// Each namespace has such a file with an inode of its own, which everybody may see: the caller's, and that of
+/// Each namespace has such a file with an inode of its own, which all processes may see: the caller's, and that of
 /// the process that boots this host or container.
 const OWN_DEVICES: &str = "/proc/thread-self/net/dev";
 const BOOT_DEVICES: &str = "/proc/1/net/dev";

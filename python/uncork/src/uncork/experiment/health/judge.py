@@ -171,11 +171,11 @@ def _gaps(counts: Counts, arms: list[str]) -> Iterator[str]:
             rows, units = of.get(row["arm"], (0, 0))
             of[row["arm"]] = rows + row["rows"], units + row["units"]
     whole = {arm: sum(of[arm][1] for of in by_listener.values() if arm in of) for arm in arms}
-    everybody = sum(whole.values())
+    total = sum(whole.values())
     for listener, of in sorted(by_listener.items()):
         rows, units = (sum(pair[n] for pair in of.values()) for n in (0, 1))
         for arm in arms:
-            by_chance = (1 - whole[arm] / everybody) ** units if everybody else 0.0
+            by_chance = (1 - whole[arm] / total) ** units if total else 0.0
             is_gap = by_chance < BY_CHANCE / len(by_listener) if units else rows >= 1000
             if arm not in of and (is_gap or (not whole[arm] and rows >= 1000)):
                 yield f"{arm} at {listener}"

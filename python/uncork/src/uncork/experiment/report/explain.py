@@ -55,7 +55,7 @@ def _in_short(seen: str) -> str:
     why = (
         "A faster arm takes its bandwidth from the other arm. The difference between the arms is real, but "
         "it is "
-        "gone once everybody has the faster controller. A gap that stays the same at every share does not "
+        "gone once all clients have the faster controller. A gap that stays the same at every share does not "
         "show the absence of interference: only the level of the control arm, a switchback or paired links "
         "can show it."
     )

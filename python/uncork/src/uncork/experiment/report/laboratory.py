@@ -61,7 +61,7 @@ def page(proofs: tuple[Proof, ...], plan: Plan, command: str) -> str:
 def _sentence(proof: Proof) -> str:
     naive = proof.design("ab")
     return (
-        f"On {proof.world.name} the A/B test says {words.change(naive.middle)}, and giving everybody the "
+        f"On {proof.world.name} the A/B test says {words.change(naive.middle)}, and giving all clients the "
         f"faster controller brings {words.change(proof.truth.ratio)}."
     )
 
@@ -73,8 +73,8 @@ def _why(proof: Proof) -> str:
     ]
     return (
         "A faster arm takes its bandwidth from the other arm: the difference between the arms is real, and "
-        f"gone once everybody has the faster controller. Of {proof.design('ab').repetitions} repetitions the "
-        f"interval holds the truth: {words.listed(counts)}."
+        f"gone once all clients have the faster controller. Of {proof.design('ab').repetitions} repetitions "
+        f"the interval holds the truth: {words.listed(counts)}."
     )
 
 
@@ -175,7 +175,7 @@ def _made(proofs: tuple[Proof, ...], plan: Plan) -> str:
         f"A switchback and paired links take {DAYS} days, an A/B test {DAYS // 2}.",
         "Nothing is drawn twice. Every run has a seed of its own, so no two repetitions share a user: "
         f"{plan.runs:,} runs of each place.",
-        f"The truth comes from further runs: {proofs[0].truth.runs:,} with everybody on {CONTROL}, and the "
+        f"The truth comes from further runs: {proofs[0].truth.runs:,} with all clients on {CONTROL}, and the "
         f"same users on {TREATED}. The number in parentheses is its own 95 % error.",
         "The estimators are those of uncork experiment analyze: the jackknife over users, and the "
         "inversion of the coins' test.",
