@@ -11,6 +11,8 @@
 
 mod attributes;
 mod cc_info;
+#[cfg(target_os = "linux")]
+mod close_events;
 mod connection;
 mod error;
 mod fields;
@@ -18,8 +20,6 @@ mod figures;
 mod mem_info;
 mod name;
 mod netlink;
-#[cfg(target_os = "linux")]
-mod notices;
 mod query;
 mod replies;
 #[cfg(target_os = "linux")]
@@ -29,12 +29,12 @@ mod storage;
 mod tcp_info;
 
 pub use cc_info::{Bbr2Info, BbrInfo, BbrState, CcInfo, DctcpInfo, VegasInfo};
+#[cfg(target_os = "linux")]
+pub use close_events::CloseEvents;
 pub use connection::Connection;
 pub use error::{DiagError, Malformed};
 pub use mem_info::MemInfo;
 pub use name::{CcName, Name};
-#[cfg(target_os = "linux")]
-pub use notices::Notices;
 pub use query::{Family, Query, Request};
 pub use replies::{Replies, Summary};
 #[cfg(target_os = "linux")]

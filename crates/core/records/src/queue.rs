@@ -11,9 +11,9 @@ use uncork_flow::FlowRecord;
 
 use crate::{Outcome, RecordsSummary, Sink};
 
-/// Most records that may wait in the queue.
+/// Maximum number of records that wait in the queue.
 const ROOM: usize = 4096;
-/// Most records taken from the queue before they are written.
+/// Maximum number of records taken from the queue before they are written.
 const BATCH: usize = 512;
 /// How long the first record waits for others: waking the thread costs more than writing a record.
 const GATHERING: Duration = Duration::from_millis(10);

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use uncork_diag::{Connection, Diag, DiagError, Notices, Query};
+use uncork_diag::{CloseEvents, Connection, Diag, DiagError, Query};
 use uncork_emu::{Addresses, Emulation, Namespace};
 use uncork_flow::SeriesPoint;
 use uncork_sim::RunSpec;
@@ -38,7 +38,7 @@ struct TrafficHost {
 /// Reads the open connections of a namespace, and the last figures of connections that ended since the last query.
 struct SocketObserver {
     diag: Diag,
-    notices: Notices,
+    close_events: CloseEvents,
 }
 
 /// The ends of a host's connections.
@@ -145,16 +145,16 @@ impl CommandTraffic {
 
 impl SocketObserver {
     fn open(namespace: &Namespace) -> Result<Self, KernelTcpError> {
-        let opened = namespace.run(|| Ok::<_, DiagError>((Diag::open()?, Notices::open()?)));
+        let opened = namespace.run(|| Ok::<_, DiagError>((Diag::open()?, CloseEvents::open()?)));
         let opened = opened.map_err(KernelTcpError::system("enter a network namespace"))?;
-        let (diag, notices) = opened?;
-        Ok(Self { diag, notices })
+        let (diag, close_events) = opened?;
+        Ok(Self { diag, close_events })
     }
 
-    /// Calls `each` for all connections. The notices come last: they have the final figures.
+    /// Calls `each` for all connections. The close events come last: they have the final figures.
     fn look(&mut self, mut each: impl FnMut(&Connection)) -> Result<(), DiagError> {
         self.diag.dump(&Query::default(), &mut each)?;
-        self.notices.read(each).map(|_| ())
+        self.close_events.read(each).map(|_| ())
     }
 }
 

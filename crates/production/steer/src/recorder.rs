@@ -230,7 +230,7 @@ impl<'a> Recorder<'a> {
     /// If the kernel does not report the sockets or the count of losses. The records are written nevertheless.
     pub fn end(self) -> (Summary, Result<(), Error>) {
         let Self { session, events, records, writer, .. } = self;
-        let lost_events = session.tracker().lost_notices();
+        let lost_events = session.tracker().lost_close_events();
         let ended = session.end().map(drop).map_err(Error::from);
         let tally = Arc::clone(records.tally());
         drop(records);

@@ -14,8 +14,8 @@ pub enum Event {
     Pass(Pass),
     /// The kernel destroyed a socket.
     Destroyed(Destroyed),
-    /// Notices of destroyed sockets were lost: the receive buffer overflowed.
-    NoticesLost,
+    /// Close events of destroyed sockets were lost: the receive buffer overflowed.
+    CloseEventsLost,
 }
 
 /// All sockets at one time.
@@ -34,7 +34,7 @@ pub struct Pass {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Destroyed {
-    /// When the notice was read.
+    /// When the close event was read.
     pub at: Moment,
     /// The socket, without its controller's name.
     pub socket: SocketSample,

@@ -20,7 +20,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::metrics::METRICS_TYPE;
 
-/// Most concurrent connections; others wait.
+/// Maximum number of concurrent connections; others wait.
 const CONNECTIONS: usize = 8;
 /// Timeout for a request's head.
 const HEAD: Duration = Duration::from_secs(5);

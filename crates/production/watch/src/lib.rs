@@ -1,7 +1,7 @@
 //! Monitors the host's TCP connections: what they do, what limits them, and a record of each
 //! connection that ends.
 //!
-//! [`Session`] takes a pass over all sockets every period, and receives the kernel's notices of
+//! [`Session`] takes a pass over all sockets every period, and receives the kernel's close events of
 //! destroyed sockets in between. It can also replay a recorded session. [`Tracker`], [`Row`] and
 //! [`View`] are pure: their input is [`Event`]s, without clock and kernel.
 #![cfg(target_os = "linux")]

@@ -1,10 +1,10 @@
-//! Reads the live kernel: passes over all sockets by sock_diag, and notices of destroyed sockets.
+//! Reads the live kernel: passes over all sockets by sock_diag, and close events of destroyed sockets.
 
 use std::fs;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use uncork_cc::is_kernel_controller;
-use uncork_diag::{Diag, DiagError, Notices, Query, StateSet};
+use uncork_diag::{CloseEvents, Diag, DiagError, Query, StateSet};
 
 use crate::event::{Destroyed, Event, Moment, Pass};
 use crate::sample::SocketSample;
@@ -13,27 +13,27 @@ use crate::sample::SocketSample;
 #[derive(Debug)]
 pub(crate) struct Live {
     diag: Diag,
-    notices: Option<Notices>,
+    close_events: Option<CloseEvents>,
     start: Instant,
     start_unix_ns: u64,
 }
 
 impl Live {
-    /// Opens the sockets. If subscribing to notices fails, goes on without them and returns the
+    /// Opens the sockets. If subscribing to close events fails, goes on without them and returns the
     /// reason.
     pub(crate) fn open() -> Result<(Self, Option<DiagError>), DiagError> {
-        let (notices, refusal) = match Notices::open() {
-            Ok(notices) => (Some(notices), None),
+        let (close_events, refusal) = match CloseEvents::open() {
+            Ok(close_events) => (Some(close_events), None),
             Err(error) => (None, Some(error)),
         };
         let since = today().duration_since(UNIX_EPOCH).unwrap_or_default();
         let start_unix_ns = since.as_nanos() as u64;
-        let live = Self { diag: Diag::open()?, notices, start: now(), start_unix_ns };
+        let live = Self { diag: Diag::open()?, close_events, start: now(), start_unix_ns };
         Ok((live, refusal))
     }
 
-    pub(crate) const fn has_notices(&self) -> bool {
-        self.notices.is_some()
+    pub(crate) const fn has_close_events(&self) -> bool {
+        self.close_events.is_some()
     }
 
     /// Uses the monotonic clock, so that setting the wall clock does not distort periods.
@@ -61,11 +61,11 @@ impl Live {
         Ok(())
     }
 
-    /// Reads all waiting notices.
-    pub(crate) fn notices(&mut self, mut each: impl FnMut(&Event)) -> Result<(), DiagError> {
+    /// Reads all waiting close events.
+    pub(crate) fn close_events(&mut self, mut each: impl FnMut(&Event)) -> Result<(), DiagError> {
         let at = self.moment();
-        let Some(notices) = &mut self.notices else { return Ok(()) };
-        let is_complete = notices.read(|connection| {
+        let Some(close_events) = &mut self.close_events else { return Ok(()) };
+        let is_complete = close_events.read(|connection| {
             // Sockets that were never connected are destroyed, too.
             let connected = Some(connection).filter(|connection| connection.remote.port() != 0);
             if let Some(socket) = connected.and_then(SocketSample::of) {
@@ -73,7 +73,7 @@ impl Live {
             }
         })?;
         if !is_complete {
-            each(&Event::NoticesLost);
+            each(&Event::CloseEventsLost);
         }
         Ok(())
     }

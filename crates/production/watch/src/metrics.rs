@@ -65,7 +65,7 @@ struct MetricsSnapshot {
     steered: BTreeMap<PolicyChoice, i64>,
     passes: u64,
     unseen: u64,
-    lost_notices: u64,
+    lost_close_events: u64,
     default_cc: Option<String>,
 }
 
@@ -90,7 +90,7 @@ pub fn metrics(tracker: &Tracker, default_cc: Option<String>) -> Result<String, 
         steered,
         passes: tracker.passes(),
         unseen: tracker.unseen_connections(),
-        lost_notices: tracker.lost_notices(),
+        lost_close_events: tracker.lost_close_events(),
         default_cc,
     };
     registry.register_collector(Box::new(snapshot));
@@ -109,9 +109,9 @@ impl Collector for MetricsSnapshot {
                 self.unseen,
             ),
             (
-                "lost_notices",
+                "lost_close_events",
                 "Losses of the kernel's events about ended connections",
-                self.lost_notices,
+                self.lost_close_events,
             ),
         ] {
             let family = out.encode_descriptor(name, help, None, MetricType::Counter)?;

@@ -8,7 +8,7 @@ use crate::sample::SocketSample;
 use crate::service_port::service_port;
 use crate::tracker::Tracked;
 
-/// The controller of a connection that existed only between two passes: notices of destroyed
+/// The controller of a connection that existed only between two passes: close events of destroyed
 /// sockets do not name it.
 pub const UNKNOWN_CC: &str = "unknown";
 

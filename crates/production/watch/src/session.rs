@@ -19,7 +19,7 @@ use crate::policy_choice::PolicyChoice;
 use crate::tape::{TapeError, TapeReader, TapeWriter};
 use crate::tracker::Tracker;
 
-/// How often to look for notices between passes.
+/// How often to look for close events between passes.
 const TICK: Duration = Duration::from_millis(100);
 
 /// What to watch, and what to leave.
@@ -119,13 +119,13 @@ impl Session {
     /// If the kernel does not report connections, a file cannot be read or written, or an address is in use.
     pub fn start(spec: &WatchSpec) -> Result<Self, WatchError> {
         let (source, warning) = PassSource::open(spec)?;
-        let has_notices = source.has_notices();
+        let has_close_events = source.has_close_events();
         let outputs = Outputs {
-            tape: spec.record.as_deref().map(|path| tape(path, has_notices)).transpose()?,
+            tape: spec.record.as_deref().map(|path| tape(path, has_close_events)).transpose()?,
             records: spec.records.as_ref().map(RecordsSpec::open).transpose()?,
             exporter: spec.listen.map(exporter).transpose()?,
         };
-        Ok(Self { source, tracker: Tracker::new(has_notices), outputs, warning })
+        Ok(Self { source, tracker: Tracker::new(has_close_events), outputs, warning })
     }
 
     /// What is missing, in one line.
@@ -191,7 +191,7 @@ impl Session {
         match source {
             PassSource::Live { live, period, due, pass } => {
                 let mut recorded = Ok(());
-                live.notices(|event| {
+                live.close_events(|event| {
                     let took = outputs.take(tracker, event, each);
                     recorded = std::mem::replace(&mut recorded, Ok(())).and(took);
                 })?;
@@ -249,7 +249,7 @@ impl Session {
         });
     }
 
-    /// Ends the session: leaves the records of connections that have ended without a notice, and writes all files.
+    /// Ends the session: leaves the records of connections that have ended without a close event, and writes all files.
     ///
     /// # Errors
     ///
@@ -281,10 +281,10 @@ impl PassSource {
         Ok((Self::Live { live, period: spec.period, due: now(), pass }, warning))
     }
 
-    fn has_notices(&self) -> bool {
+    fn has_close_events(&self) -> bool {
         match self {
-            Self::Live { live, .. } => live.has_notices(),
-            Self::Replay(replay) => replay.tape.has_notices(),
+            Self::Live { live, .. } => live.has_close_events(),
+            Self::Replay(replay) => replay.tape.has_close_events(),
         }
     }
 }
@@ -355,11 +355,11 @@ impl Outputs {
 
 fn tape(
     path: &Path,
-    has_notices: bool,
+    has_close_events: bool,
 ) -> Result<(PathBuf, TapeWriter<BufWriter<File>>), WatchError> {
     let failed = |error| WatchError::Record(path.to_owned(), error);
     let file = File::create(path).map_err(failed)?;
-    let tape = TapeWriter::new(BufWriter::new(file), has_notices).map_err(failed)?;
+    let tape = TapeWriter::new(BufWriter::new(file), has_close_events).map_err(failed)?;
     Ok((path.to_owned(), tape))
 }
 

@@ -18,7 +18,7 @@ struct Head {
     #[cfg_attr(test, schemars(extend("const" = WATCH_SCHEMA)))]
     schema: String,
     /// Whether the kernel reports which sockets it destroyed.
-    has_notices: bool,
+    has_close_events: bool,
 }
 
 /// Why a recorded session cannot be replayed.
@@ -47,18 +47,18 @@ pub struct TapeReader<R> {
     input: R,
     text: String,
     line: u64,
-    has_notices: bool,
+    has_close_events: bool,
 }
 
 impl<W: Write> TapeWriter<W> {
-    /// Starts a recording, with or without notices of destroyed sockets.
+    /// Starts a recording, with or without close events of destroyed sockets.
     ///
     /// # Errors
     ///
     /// The errors of the writer.
-    pub fn new(out: W, has_notices: bool) -> io::Result<Self> {
+    pub fn new(out: W, has_close_events: bool) -> io::Result<Self> {
         let mut tape = Self(out);
-        tape.line(&Head { schema: WATCH_SCHEMA.to_owned(), has_notices })?;
+        tape.line(&Head { schema: WATCH_SCHEMA.to_owned(), has_close_events })?;
         Ok(tape)
     }
 
@@ -93,7 +93,7 @@ impl<R: BufRead> TapeReader<R> {
     ///
     /// The errors of the reader, or if the file is not a recorded session.
     pub fn new(input: R) -> Result<Self, TapeError> {
-        let mut tape = Self { input, text: String::new(), line: 0, has_notices: false };
+        let mut tape = Self { input, text: String::new(), line: 0, has_close_events: false };
         let wrong = |reason: String| TapeError::Line { line: 1, reason };
         if !tape.advance()? {
             return Err(wrong("the file is empty".to_owned()));
@@ -103,13 +103,13 @@ impl<R: BufRead> TapeReader<R> {
         if head.schema != WATCH_SCHEMA {
             return Err(wrong(format!("schema is {}", head.schema)));
         }
-        tape.has_notices = head.has_notices;
+        tape.has_close_events = head.has_close_events;
         Ok(tape)
     }
 
-    /// Whether the session had notices of destroyed sockets.
-    pub const fn has_notices(&self) -> bool {
-        self.has_notices
+    /// Whether the session had close events of destroyed sockets.
+    pub const fn has_close_events(&self) -> bool {
+        self.has_close_events
     }
 
     /// The next event; `None` at the end. A killed process leaves an incomplete last line, which is

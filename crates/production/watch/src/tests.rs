@@ -64,8 +64,8 @@ fn destroyed(second: u64, socket: &SocketSample) -> Event {
     Event::Destroyed(Destroyed { at: at(second), socket: SocketSample { cc: None, ..*socket } })
 }
 
-fn played(has_notices: bool, events: &[Event]) -> (Tracker, Vec<FlowRecord>) {
-    let (mut tracker, mut records) = (Tracker::new(has_notices), Vec::new());
+fn played(has_close_events: bool, events: &[Event]) -> (Tracker, Vec<FlowRecord>) {
+    let (mut tracker, mut records) = (Tracker::new(has_close_events), Vec::new());
     for event in events {
         tracker.take(event, |_, record| records.push(record));
     }
@@ -79,7 +79,7 @@ fn limits(before: &SocketSample, now: &SocketSample) -> Option<(&'static str, f6
 }
 
 #[test]
-fn a_notice_gives_the_final_figures_and_the_last_pass_the_controller() {
+fn a_close_event_gives_the_final_figures_and_the_last_pass_the_controller() {
     let events = [
         pass(0, &[]),
         pass(1, &[socket(7, "bbr", 1_000_000, 900)]),
@@ -111,24 +111,24 @@ fn a_connection_between_two_passes_has_a_record_without_its_controller() {
 }
 
 #[test]
-fn without_notices_a_connection_ends_when_a_pass_misses_it() {
+fn without_close_events_a_connection_ends_when_a_pass_misses_it() {
     let open = [socket(7, "bbr", 1000, 1), socket(9, "cubic", 1000, 1)];
     let (_, records) = played(false, &[pass(0, &open), pass(1, &open[..1])]);
     assert_eq!(records.len(), 1);
     assert_eq!((records[0].cc.as_str(), records[0].bytes_acked), ("cubic", 1000));
 }
 
-/// A program may keep a socket open after its connection has ended. The notice then comes later.
+/// A program may keep a socket open after its connection has ended. The close event then comes later.
 #[test]
-fn with_notices_an_absent_connection_ends_by_a_notice_or_after_lost_notices() {
+fn with_close_events_an_absent_connection_ends_by_a_close_event_or_after_lost_close_events() {
     let open = [socket(7, "bbr", 1000, 1)];
     let events = [pass(0, &open), pass(1, &[]), pass(2, &[])];
     let (tracker, records) = played(true, &events);
     assert_eq!((records.len(), tracker.connections().count()), (0, 0));
     let with = |last| [events.as_slice(), &[last]].concat();
     assert_eq!(played(true, &with(destroyed(3, &open[0]))).1.len(), 1);
-    let (tracker, records) = played(true, &with(Event::NoticesLost));
-    assert_eq!((records.len(), tracker.lost_notices()), (1, 1));
+    let (tracker, records) = played(true, &with(Event::CloseEventsLost));
+    assert_eq!((records.len(), tracker.lost_close_events()), (1, 1));
     let mut view = View::new(ViewSettings::default());
     view.update(&tracker);
     assert_message!("lost", view.plain(1).lines().last().unwrap());
@@ -277,7 +277,7 @@ fn a_replayed_session_gives_the_same_results() {
     let events = [
         pass(0, &[socket(7, "bbr", 1_000_000, 900), socket(9, "cubic", 5, 1)]),
         pass(1, &[socket(7, "bbr", 1_200_000, 1900)]),
-        Event::NoticesLost,
+        Event::CloseEventsLost,
         destroyed(2, &socket(7, "", 1_300_000, 2900)),
     ];
     let mut file = Vec::new();
@@ -288,7 +288,7 @@ fn a_replayed_session_gives_the_same_results() {
     // An incomplete last line, as a killed process leaves it.
     file.extend(b"{\"pass\":{");
     let mut tape = TapeReader::new(file.as_slice()).expect("a head");
-    assert!(tape.has_notices());
+    assert!(tape.has_close_events());
     let read: Vec<Event> = std::iter::from_fn(|| tape.read().expect("an event")).collect();
     assert_eq!(read, events);
     assert_eq!(played(true, &read).1, played(true, &events).1);
@@ -296,7 +296,7 @@ fn a_replayed_session_gives_the_same_results() {
 
 #[test]
 fn invalid_sessions_are_rejected_with_the_line() {
-    let head = r#"{"schema":"uncork.host-watch/1","has_notices":true}"#;
+    let head = r#"{"schema":"uncork.host-watch/1","has_close_events":true}"#;
     for (case, line, text) in [
         ("empty", 1, String::new()),
         ("no schema", 1, "{}\n".to_owned()),

@@ -29,9 +29,9 @@ pub(crate) fn summary(tracker: &Tracker, rows: &[Row]) -> String {
     let sum = |of: fn(&Row) -> u64| rows.iter().map(of).sum::<u64>();
     let (sent, resent) = (sum(|row| row.sent), sum(|row| row.resent));
     let share = if sent == 0 { 0.0 } else { resent as f64 / sent as f64 * 100.0 };
-    let lost = match tracker.lost_notices() {
+    let lost = match tracker.lost_close_events() {
         0 => String::new(),
-        times => format!("; notices of ended connections lost {times} times"),
+        times => format!("; close events lost {times} times"),
     };
     format!(
         "{:.1} s: {} connections, {} active, {} ended; {:.2} Mbit/s acknowledged, {share:.2} % resent{lost}",

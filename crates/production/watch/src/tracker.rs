@@ -18,16 +18,16 @@ use crate::why::Limits;
 #[derive(Debug)]
 pub struct Tracker {
     connections: HashMap<u64, Box<Tracked>>,
-    /// Whether the kernel reports destroyed sockets. If so, only a notice ends a connection.
-    has_notices: bool,
+    /// Whether the kernel reports destroyed sockets. If so, only a close event ends a connection.
+    has_close_events: bool,
     passes: u64,
     at: Moment,
     /// Connections that have ended.
     ended: u32,
     /// Of these, connections that no pass saw, so that their controller is not known.
     unseen: u64,
-    /// How often notices were lost.
-    lost_notices: u64,
+    /// How often close events were lost.
+    lost_close_events: u64,
     totals: Totals,
 }
 
@@ -55,17 +55,17 @@ pub struct Tracked {
 }
 
 impl Tracker {
-    /// A tracker without connections. `has_notices`: whether it will receive events of
+    /// A tracker without connections. `has_close_events`: whether it will receive events of
     /// destroyed sockets. Without them, a connection has ended when a pass no longer sees it.
-    pub fn new(has_notices: bool) -> Self {
+    pub fn new(has_close_events: bool) -> Self {
         Self {
             connections: HashMap::new(),
-            has_notices,
+            has_close_events,
             passes: 0,
             at: Moment::default(),
             ended: 0,
             unseen: 0,
-            lost_notices: 0,
+            lost_close_events: 0,
             totals: Totals::default(),
         }
     }
@@ -77,8 +77,8 @@ impl Tracker {
             Event::Destroyed(destroyed) => {
                 each(destroyed.socket.cookie, self.destroyed(destroyed));
             }
-            Event::NoticesLost => {
-                self.lost_notices += 1;
+            Event::CloseEventsLost => {
+                self.lost_close_events += 1;
                 self.end_absent(each);
             }
         }
@@ -108,12 +108,12 @@ impl Tracker {
             tracked.pass = self.passes;
             self.totals.add(socket, tracked.now.cc, &tracked.change, &tracked.limits);
         }
-        if !self.has_notices {
+        if !self.has_close_events {
             self.end_absent(each);
         }
     }
 
-    /// Processes a notice of a destroyed socket.
+    /// Processes a close event of a destroyed socket.
     pub fn destroyed(&mut self, destroyed: &Destroyed) -> FlowRecord {
         let Destroyed { at, socket } = destroyed;
         let tracked = self.connections.remove(&socket.cookie);
@@ -141,7 +141,7 @@ impl Tracker {
         self.ended((began, *at), &last, tracked.as_deref())
     }
 
-    /// Ends the connections that the latest pass did not see, with their last sample. With notices,
+    /// Ends the connections that the latest pass did not see, with their last sample. With close events,
     /// these are sockets that a program keeps open although the connection has ended, or their
     /// events were lost.
     pub fn end_absent(&mut self, each: impl FnMut(u64, FlowRecord)) {
@@ -200,14 +200,14 @@ impl Tracker {
         self.ended
     }
 
-    /// Connections that have ended and that no pass saw: a notice does not name the controller.
+    /// Connections that have ended and that no pass saw: a close event does not name the controller.
     pub const fn unseen_connections(&self) -> u64 {
         self.unseen
     }
 
-    /// How often notices were lost: the receive buffer overflowed.
-    pub const fn lost_notices(&self) -> u64 {
-        self.lost_notices
+    /// How often close events were lost: the receive buffer overflowed.
+    pub const fn lost_close_events(&self) -> u64 {
+        self.lost_close_events
     }
 
     /// The totals of all connections so far.

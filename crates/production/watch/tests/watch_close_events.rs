@@ -1,4 +1,4 @@
-//! Notices of destroyed sockets: even the shortest connection has a record.
+//! Close events of destroyed sockets: even the shortest connection has a record.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
@@ -37,7 +37,7 @@ fn connections_between_two_passes_are_in_the_records() {
         }
         Err(error) => panic!("{error}"),
     };
-    let scratch = Scratch::new("watch-notices");
+    let scratch = Scratch::new("watch-close-events");
     let file = scratch.path("records.jsonl");
     // The period is longer than the test.
     let spec = WatchSpec {
@@ -62,7 +62,7 @@ fn connections_between_two_passes_are_in_the_records() {
         }
     }
     let both_ends = 2 * sent.len() as u32;
-    wait_until("a notice of each socket", Duration::from_secs(10), || {
+    wait_until("a close event of each socket", Duration::from_secs(10), || {
         assert!(matches!(session.tick().unwrap(), Tick::Wait(_)));
         session.tracker().ended_connections() == both_ends
     });

@@ -1318,7 +1318,7 @@ fn record_another_program_chooses_too_requested_and_actual_controller() {
         steer revert > /dev/null
         rmdir "$CGROUP/second""#;
     let Some(seen) = succeed(&format!("{FOREIGN}{script}")) else { return };
-    // What another program keeps from the policy's is known from the kernel's notice, which lacks the controller.
+    // What another program keeps from the policy's is known from the kernel's close event, which lacks the controller.
     let expected = "\
 warning: another program `foreign` runs before the policy's for the same connections: if it chooses a controller, the policy's \
 counts (bpftool prog show id N)

@@ -267,8 +267,11 @@ fn units_are_valid_and_hardened() {
     }
     let drop_in = units.path("uncork-watch.service.d");
     fs::create_dir(&drop_in).unwrap();
-    fs::copy(deploy("systemd/uncork-watch.service.d/notices.conf"), drop_in.join("notices.conf"))
-        .unwrap();
+    fs::copy(
+        deploy("systemd/uncork-watch.service.d/close-events.conf"),
+        drop_in.join("close-events.conf"),
+    )
+    .unwrap();
     assert_runs(analyze(&security, "uncork-watch.service"));
     // Without the drop-in the unit of `persist` would not pass.
     fs::remove_dir_all(units.path("uncork-host.service.d")).unwrap();
