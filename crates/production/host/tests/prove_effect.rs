@@ -1,4 +1,4 @@
-//! Intervals of a switchback contain the true effect as often as they say: blocks are simulated, with a load that drifts and is
+//! Intervals of a switchback contain the true effect as often as they say: windows are simulated, with a load that drifts and is
 //! autocorrelated.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use uncork_host::change::Prefix;
 use uncork_host::prove::{
-    Arm, Block, BlockFigures, Comparison, Effect, Metric, Traffic, effects, interval, schedule,
+    Arm, Comparison, Effect, Metric, Traffic, Window, WindowFigures, effects, interval, schedule,
 };
 use uncork_testkit::assert_message;
 use uncork_units::Rng;
@@ -22,7 +22,7 @@ struct World {
     pairs: u32,
     /// Effect on the logarithm of throughput.
     effect: f64,
-    /// Connections of each class and block.
+    /// Connections of each class and window.
     connections: u64,
 }
 
@@ -32,20 +32,20 @@ impl World {
         let mut rng = Rng::new(seed, 99);
         let mut load = 0.0;
         let last = schedule.len() as f64;
-        let figures: Vec<Option<BlockFigures>> = schedule
+        let figures: Vec<Option<WindowFigures>> = schedule
             .iter()
             .enumerate()
-            .map(|(index, block)| {
+            .map(|(index, window)| {
                 load = 0.8 * load + 0.15 * normal(&mut rng);
                 let drift = -1.1 * index as f64 / last;
-                Some(self.block(*block, drift + load, &mut rng))
+                Some(self.window(*window, drift + load, &mut rng))
             })
             .collect();
         effects(&schedule, &figures, seed)
     }
 
-    fn block(&self, block: Block, level: f64, rng: &mut Rng) -> BlockFigures {
-        let effect = if block.arm == Arm::B { self.effect } else { 0.0 };
+    fn window(&self, window: Window, level: f64, rng: &mut Rng) -> WindowFigures {
+        let effect = if window.arm == Arm::B { self.effect } else { 0.0 };
         let connections = self.connections + rng.below(self.connections);
         let speeds: Vec<f64> =
             (0..connections).map(|_| (level + effect + 0.5 * normal(rng)).exp()).collect();
@@ -55,7 +55,7 @@ impl World {
             bytes_sent: 1_000_000_000,
             bytes_retransmitted: (1e7 * (1.0 + 0.1 * normal(rng)) * (-level).exp()) as u64,
         };
-        BlockFigures { networks: [(Some(network(0)), traffic)].into(), unseen: 0 }
+        WindowFigures { networks: [(Some(network(0)), traffic)].into(), unseen: 0 }
     }
 }
 
@@ -67,11 +67,11 @@ fn network(index: u64) -> Prefix {
 struct ClosedLoop {
     pairs: u32,
     networks: u64,
-    /// Downloads of a slow and of a fast network in a block, at their usual speed.
+    /// Downloads of a slow and of a fast network in a window, at their usual speed.
     downloads: [f64; 2],
     /// What B makes of the speed of slow and of fast networks.
     gains: [f64; 2],
-    /// How much the load moves from block to block, as a share of the speed.
+    /// How much the load moves from window to window, as a share of the speed.
     load: f64,
     are_networks_known: bool,
 }
@@ -81,15 +81,15 @@ impl ClosedLoop {
         let schedule = schedule(self.pairs, seed);
         let mut rng = Rng::new(seed, 77);
         let mut load = 0.0;
-        let block = |block: &Block| {
+        let window = |window: &Window| {
             load = 0.7 * load + self.load * normal(&mut rng);
-            Some(self.block(block.arm, load, &mut rng))
+            Some(self.window(window.arm, load, &mut rng))
         };
-        let figures: Vec<Option<BlockFigures>> = schedule.iter().map(block).collect();
+        let figures: Vec<Option<WindowFigures>> = schedule.iter().map(window).collect();
         effects(&schedule, &figures, seed)
     }
 
-    fn block(&self, arm: Arm, load: f64, rng: &mut Rng) -> BlockFigures {
+    fn window(&self, arm: Arm, load: f64, rng: &mut Rng) -> WindowFigures {
         let mut networks: BTreeMap<Option<Prefix>, Traffic> = BTreeMap::new();
         for index in 0..self.networks {
             let class = usize::from(!index.is_multiple_of(3));
@@ -105,7 +105,7 @@ impl ClosedLoop {
                 traffic.bytes_retransmitted += [50_000, 5_000][class] + rng.below(2_000);
             }
         }
-        BlockFigures { networks, unseen: 0 }
+        WindowFigures { networks, unseen: 0 }
     }
 }
 
@@ -229,9 +229,9 @@ fn too_little_has_no_interval_and_says_what_is_missing() {
     let schedule = schedule(8, 1);
     let mut figures: Vec<_> = vec![None; 16];
     let traffic = Traffic { bytes_sent: 5, ..Traffic::default() };
-    figures[3] = Some(BlockFigures { networks: [(None, traffic)].into(), unseen: 0 });
+    figures[3] = Some(WindowFigures { networks: [(None, traffic)].into(), unseen: 0 });
     let half = effects(&schedule, &figures, 1);
-    assert!(half.iter().all(|effect| effect.pairs == 0), "a pair needs both blocks");
+    assert!(half.iter().all(|effect| effect.pairs == 0), "a pair needs both windows");
 }
 
 /// The interval of six differences is that of the smallest and largest mean of a subset: the extremes themselves.

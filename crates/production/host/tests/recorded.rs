@@ -25,7 +25,7 @@ fn each_host_has_the_diagnosis_in_its_file() {
         let facts: HostFacts = serde_json::from_str(&fs::read_to_string(&file).unwrap())
             .unwrap_or_else(|error| panic!("{}: {error}", file.display()));
         let said = |wanted: Option<&str>| {
-            let option = wanted.map_or_else(String::new, |wanted| format!(" --want {wanted}"));
+            let option = wanted.map_or_else(String::new, |wanted| format!(" --expect {wanted}"));
             let text = diagnose(&facts, wanted).unwrap().text(true);
             format!("$ uncork host doctor --notes{option}\n{text}")
         };

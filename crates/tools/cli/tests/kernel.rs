@@ -374,7 +374,7 @@ fn the_doctor_finds_what_is_loaded_and_what_is_an_old_copy() {
     let _alone = alone();
     let script = r#"
         findings() { uncork host doctor --format json "$@" | grep -o '"id": "[a-z-]*\(kernel-controller\|old-cop\)[a-z-]*"\|"what": ".*uncork_.*"' || true; }
-        echo missing; findings --want uncork_bbr3
+        echo missing; findings --expect uncork_bbr3
         kernel load uncork_bbr3 > /dev/null
         unshare --net sh -c 'ip link set lo up; echo uncork_bbr3 > /proc/sys/net/ipv4/tcp_congestion_control; touch ready; exec sleep 600' &
         for i in $(seq 100); do [ -e ready ] && break; sleep 0.05; done

@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 
-use super::blocks::{BlockFigures, Blocks, LeftOut};
 use super::effect::{Effect, Metric, effects};
-use super::schedule::{Arm, Block};
+use super::schedule::{Arm, Window};
 use super::spec::ProveSpec;
 use super::verdict::{End, Verdict};
-use super::within::of_block;
+use super::windows::{LeftOut, WindowFigures, Windows};
+use super::within::of_window;
 
 /// Schema of a [`ProveDocument`].
 pub const PROVE_SCHEMA: &str = "uncork.host-prove/1";
@@ -32,15 +32,15 @@ pub struct ProveDocument {
     pub routes: Vec<String>,
     /// What the effects are effects of; with `all-transfers` as `comparison`, not within client networks.
     pub estimand: &'static str,
-    /// When the first block began, in nanoseconds since 1970 (UTC).
+    /// When the first window began, in nanoseconds since 1970 (UTC).
     pub start_unix_ns: u64,
-    /// Seed of the order of blocks.
+    /// Seed of the order of windows.
     pub seed: u64,
-    /// Pairs of blocks that were planned.
+    /// Pairs of windows that were planned.
     pub pairs: u32,
-    /// Length of a block.
-    pub block_ns: u64,
-    /// Time at the start of each block. Connections that begin in it do not count.
+    /// Length of a window.
+    pub window_ns: u64,
+    /// Time at the start of each window. Connections that begin in it do not count.
     pub burn_in_ns: u64,
     /// Payload from which a transfer is large.
     pub large_bytes: u64,
@@ -51,10 +51,10 @@ pub struct ProveDocument {
     pub stopped: Option<String>,
     /// Settings that were left as somebody else had set them.
     pub left: Vec<String>,
-    /// How often notices of ended connections were lost, and short connections with them.
-    pub notices_lost: u64,
-    /// The blocks in which connections began to count.
-    pub blocks: Vec<BlockDocument>,
+    /// How often close events were lost, and short connections with them.
+    pub close_events_lost: u64,
+    /// The windows in which connections began to count.
+    pub windows: Vec<WindowDocument>,
     /// Connections that did not count, by reason.
     pub left_out: LeftOut,
     /// What the second controller changes.
@@ -63,17 +63,17 @@ pub struct ProveDocument {
     pub verdict: Verdict,
 }
 
-/// A block.
+/// A window.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct BlockDocument {
+pub struct WindowDocument {
     /// Index of its pair.
     pub pair: u32,
     /// Name of its arm.
     pub arm: String,
     /// When connections began to count, in nanoseconds since 1970 (UTC).
     pub counted_from_unix_ns: u64,
-    /// When they ceased to; null if the block was not completed.
+    /// When they ceased to; null if the window was not completed.
     pub counted_until_unix_ns: Option<u64>,
     /// Large transfers counted.
     pub large: u64,
@@ -92,28 +92,28 @@ pub(super) struct RunContext {
     pub(super) experiment: String,
     /// When the session began, in nanoseconds since 1970 (UTC).
     pub(super) session_unix_ns: u64,
-    /// When its first block began.
+    /// When its first window began.
     pub(super) start_unix_ns: u64,
     pub(super) stopped: Option<String>,
     pub(super) end: End,
     pub(super) left: Vec<String>,
-    pub(super) notices_lost: u64,
+    pub(super) close_events_lost: u64,
 }
 
 impl ProveDocument {
-    /// The result from what connections did in each block.
-    pub(super) fn of(spec: &ProveSpec, blocks: &Blocks, outcome: RunContext) -> Self {
+    /// The result from what connections did in each window.
+    pub(super) fn of(spec: &ProveSpec, windows: &Windows, outcome: RunContext) -> Self {
         let schedule = spec.schedule();
-        let (figures, left_out) = blocks.figures();
+        let (figures, left_out) = windows.figures();
         let effects = effects(&schedule, &figures, spec.seed);
         let begun = schedule.iter().zip(&figures).enumerate();
-        let documents = begun.filter_map(|(index, (block, figures))| {
-            let window = blocks.window(index)?;
-            let window = (
-                outcome.session_unix_ns + window.0,
-                window.1.map(|end| outcome.session_unix_ns + end),
+        let documents = begun.filter_map(|(index, (window, figures))| {
+            let counted = windows.counted(index)?;
+            let counted = (
+                outcome.session_unix_ns + counted.0,
+                counted.1.map(|end| outcome.session_unix_ns + end),
             );
-            Some(BlockDocument::of(spec, *block, window, figures.as_ref()))
+            Some(WindowDocument::of(spec, *window, counted, figures.as_ref()))
         });
         Self {
             schema: PROVE_SCHEMA,
@@ -125,14 +125,14 @@ impl ProveDocument {
             start_unix_ns: outcome.start_unix_ns,
             seed: spec.seed,
             pairs: spec.pairs,
-            block_ns: spec.block.as_nanos(),
+            window_ns: spec.window.as_nanos(),
             burn_in_ns: spec.burn_in.as_nanos(),
             large_bytes: spec.large.as_u64(),
             max_retransmitted_increase: spec.max_retransmitted_increase.as_f64(),
             stopped: outcome.stopped,
             left: outcome.left,
-            notices_lost: outcome.notices_lost,
-            blocks: documents.collect(),
+            close_events_lost: outcome.close_events_lost,
+            windows: documents.collect(),
             left_out,
             verdict: Verdict::of(spec, &effects, outcome.end),
             effects,
@@ -140,23 +140,23 @@ impl ProveDocument {
     }
 }
 
-impl BlockDocument {
+impl WindowDocument {
     fn of(
         spec: &ProveSpec,
-        block: Block,
+        window: Window,
         (from, until): (u64, Option<u64>),
-        figures: Option<&BlockFigures>,
+        figures: Option<&WindowFigures>,
     ) -> Self {
-        let count = |of: fn(&BlockFigures) -> usize| figures.map_or(0, of) as u64;
+        let count = |of: fn(&WindowFigures) -> usize| figures.map_or(0, of) as u64;
         Self {
-            pair: block.pair,
-            arm: spec.name(block.arm),
+            pair: window.pair,
+            arm: spec.name(window.arm),
             counted_from_unix_ns: from,
             counted_until_unix_ns: until,
-            large: count(BlockFigures::large),
-            small: count(BlockFigures::small),
+            large: count(WindowFigures::large),
+            small: count(WindowFigures::small),
             unseen: figures.map_or(0, |figures| figures.unseen),
-            values: Metric::ALL.map(|metric| of_block(metric, figures?)),
+            values: Metric::ALL.map(|metric| of_window(metric, figures?)),
         }
     }
 }

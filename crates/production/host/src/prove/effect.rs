@@ -1,11 +1,11 @@
-//! The difference between the arms, with an interval that comes from the pairs of blocks.
+//! The difference between the arms, with an interval that comes from the pairs of windows.
 
 use serde::Serialize;
 use uncork_flow::mean;
 use uncork_units::Rng;
 
-use super::blocks::{BlockFigures, Traffic};
-use super::schedule::{Arm, Block};
+use super::schedule::{Arm, Window};
+use super::windows::{Traffic, WindowFigures};
 use super::within::{Comparison, MIN_SAMPLES, Pair};
 
 /// Fewer pairs have no 95 % interval: the widest that five differences can give has 94 %.
@@ -49,10 +49,10 @@ pub struct Effect {
     pub unit: &'static str,
     /// What is compared.
     pub comparison: Comparison,
-    /// Share of the traffic in client networks with traffic in both blocks of a pair; null without traffic.
+    /// Share of the traffic in client networks with traffic in both windows of a pair; null without traffic.
     #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
     pub common: Option<f64>,
-    /// Pairs that have a value in both blocks.
+    /// Pairs that have a value in both windows.
     pub pairs: usize,
     /// The arms' means over these pairs: geometric, of shares arithmetic.
     pub levels: Option<[f64; 2]>,
@@ -130,23 +130,23 @@ impl Metric {
 
     fn needs(self) -> String {
         let class = match self {
-            Self::Retransmitted => return "traffic in both blocks".to_owned(),
+            Self::Retransmitted => return "traffic in both windows".to_owned(),
             Self::CompletionP50 | Self::CompletionP90 => "small",
             _ => "large",
         };
-        format!("{MIN_SAMPLES} {class} transfers in each block")
+        format!("{MIN_SAMPLES} {class} transfers in each window")
     }
 }
 
-/// The effects on all metrics. `figures` has what complete blocks measured, block by block as `schedule` has them.
-pub fn effects(schedule: &[Block], figures: &[Option<BlockFigures>], seed: u64) -> Vec<Effect> {
+/// The effects on all metrics. `figures` has what complete windows measured, window by window as `schedule` has them.
+pub fn effects(schedule: &[Window], figures: &[Option<WindowFigures>], seed: u64) -> Vec<Effect> {
     Metric::ALL.into_iter().map(|metric| effect(metric, schedule, figures, seed)).collect()
 }
 
 fn effect(
     metric: Metric,
-    schedule: &[Block],
-    figures: &[Option<BlockFigures>],
+    schedule: &[Window],
+    figures: &[Option<WindowFigures>],
     seed: u64,
 ) -> Effect {
     let complete = pairs(schedule, figures);
@@ -178,12 +178,12 @@ fn effect(
     }
 }
 
-/// The pairs with two complete blocks, A's block first.
-fn pairs<'a>(schedule: &[Block], figures: &'a [Option<BlockFigures>]) -> Vec<Pair<'a>> {
+/// The pairs with two complete windows, A's window first.
+fn pairs<'a>(schedule: &[Window], figures: &'a [Option<WindowFigures>]) -> Vec<Pair<'a>> {
     let two = schedule.chunks_exact(2).zip(figures.chunks_exact(2));
-    two.filter_map(|(blocks, figures)| {
+    two.filter_map(|(windows, figures)| {
         let (first, second) = (figures[0].as_ref()?, figures[1].as_ref()?);
-        Some(if blocks[0].arm == Arm::A { [first, second] } else { [second, first] })
+        Some(if windows[0].arm == Arm::A { [first, second] } else { [second, first] })
     })
     .collect()
 }

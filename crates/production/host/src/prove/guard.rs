@@ -41,7 +41,7 @@ pub enum Breach {
     },
 }
 
-/// Judges the last passes of a block, over all connections of the host that sent something.
+/// Judges the last passes of a window, over all connections of the host that sent something.
 #[derive(Debug)]
 pub struct SafetyMonitor {
     limits: Limits,
@@ -61,7 +61,7 @@ impl SafetyMonitor {
         Self { limits, passes: VecDeque::new() }
     }
 
-    /// Forgets what it has seen: another block begins.
+    /// Forgets what it has seen: another window begins.
     pub fn clear(&mut self) {
         self.passes.clear();
     }
@@ -121,7 +121,7 @@ mod tests {
     fn tracker() -> Tracker {
         let session = include_str!("../../../watch/tests/sessions/mixed.jsonl");
         let mut tape = TapeReader::new(session.as_bytes()).expect("a session");
-        let mut tracker = Tracker::new(tape.has_notices());
+        let mut tracker = Tracker::new(tape.has_close_events());
         while tracker.passes() < 3 {
             let event: Event = tape.read().expect("an event").expect("three passes");
             tracker.take(&event, |_, _| {});
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_block_is_judged_alone() {
+    fn the_next_window_is_judged_alone() {
         let limits = Limits {
             retransmitted: "10%".parse().expect("a share"),
             rtt_p95: TimeDelta::from_millis(60),

@@ -1,4 +1,4 @@
-//! Which controller each block has.
+//! Which controller each window has.
 
 use uncork_units::Rng;
 
@@ -10,13 +10,13 @@ const STREAM: u64 = 0x7377_6974;
 pub enum Arm {
     /// The controller to compare with.
     A,
-    /// The controller in question.
+    /// The candidate controller.
     B,
 }
 
-/// A block of time with one controller.
+/// A switchback window: a time with one controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Block {
+pub struct Window {
     /// Index of its pair.
     pub pair: u32,
     /// Its controller.
@@ -33,13 +33,13 @@ impl Arm {
     }
 }
 
-/// `pairs` pairs of blocks, each with both arms. A coin of the seed decides the order within a pair, so changes with time are
+/// `pairs` pairs of windows, each with both arms. A coin of the seed decides the order within a pair, so changes with time are
 /// as likely to favour one arm as the other.
-pub fn schedule(pairs: u32, seed: u64) -> Vec<Block> {
+pub fn schedule(pairs: u32, seed: u64) -> Vec<Window> {
     let mut rng = Rng::new(seed, STREAM);
     let pair = |pair| {
         let [first, second] = if rng.below(2) == 0 { Arm::BOTH } else { [Arm::B, Arm::A] };
-        [Block { pair, arm: first }, Block { pair, arm: second }]
+        [Window { pair, arm: first }, Window { pair, arm: second }]
     };
     (0..pairs).flat_map(pair).collect()
 }
@@ -50,12 +50,12 @@ mod tests {
 
     #[test]
     fn each_pair_has_both_arms_in_an_order_of_the_seed() {
-        let blocks = schedule(1000, 7);
-        assert_eq!(blocks, schedule(1000, 7));
-        assert_ne!(blocks, schedule(1000, 8));
+        let windows = schedule(1000, 7);
+        assert_eq!(windows, schedule(1000, 7));
+        assert_ne!(windows, schedule(1000, 8));
         let mut first_is_a = 0;
-        for (pair, two) in blocks.chunks(2).enumerate() {
-            assert!(two.iter().all(|block| block.pair as usize == pair));
+        for (pair, two) in windows.chunks(2).enumerate() {
+            assert!(two.iter().all(|window| window.pair as usize == pair));
             assert_ne!(two[0].arm, two[1].arm);
             first_is_a += u32::from(two[0].arm == Arm::A);
         }

@@ -5,23 +5,23 @@ use std::time::Duration;
 use thiserror::Error;
 use uncork_watch::{RecordsSpec, RecordsSummary, Session, WatchError, WatchSpec};
 
-use super::blocks::Blocks;
 use super::document::{ProveDocument, RunContext};
 use super::guard::{Breach, SafetyMonitor};
-use super::schedule::{Arm, Block};
+use super::schedule::{Arm, Window};
 use super::spec::{ProveSpec, SpecError};
 use super::verdict::End;
+use super::windows::Windows;
 use crate::change::{ChangeError, Host, HostTrial, Journal, SkippedSetting, plan, span};
 
 /// A test. It advances when [`Self::tick`] is called.
 #[derive(Debug)]
 pub struct Prover<H> {
     spec: ProveSpec,
-    schedule: Vec<Block>,
+    schedule: Vec<Window>,
     host: H,
     trial: HostTrial,
     session: Session,
-    blocks: Blocks,
+    windows: Windows,
     guard: SafetyMonitor,
     phase: ProvePhase,
     /// Session time at which the phase ends, in nanoseconds.
@@ -35,7 +35,7 @@ pub struct Prover<H> {
 enum ProvePhase {
     /// Before the first pass.
     Start,
-    /// Connections of this block do not count yet.
+    /// Connections of this window do not count yet.
     BurnIn(usize),
     /// They count.
     Counting(usize),
@@ -48,8 +48,8 @@ enum ProvePhase {
 pub enum Tick {
     /// No event. The next tick is due after this time.
     Wait(Duration),
-    /// A block began; in words, with part and whole.
-    Block(String),
+    /// A window began; in words, with part and whole.
+    Window(String),
     /// The test is over.
     Ended,
 }
@@ -72,10 +72,10 @@ pub enum ProveError {
 #[derive(Debug, Error)]
 pub enum AbortReason {
     /// A limit was exceeded.
-    #[error("in block {block} ({arm}) {breach}")]
+    #[error("in window {window} ({arm}) {breach}")]
     Breach {
-        /// Number of the block.
-        block: usize,
+        /// Number of the window.
+        window: usize,
         /// Name of its arm.
         arm: String,
         /// The limit.
@@ -96,9 +96,11 @@ pub enum AbortReason {
 }
 
 impl AbortReason {
-    fn end(&self, schedule: &[Block]) -> End {
+    fn end(&self, schedule: &[Window]) -> End {
         match self {
-            Self::Breach { block, .. } if schedule[block - 1].arm == Arm::B => End::UnsafeCandidate,
+            Self::Breach { window, .. } if schedule[window - 1].arm == Arm::B => {
+                End::UnsafeCandidate
+            }
             _ => End::Early,
         }
     }
@@ -140,7 +142,7 @@ impl<H: Host> Prover<H> {
         let schedule = spec.schedule();
         let routes = spec.routes.clone();
         Ok(Self {
-            blocks: Blocks::new(&experiment, schedule.clone(), arms, routes, spec.large),
+            windows: Windows::new(&experiment, schedule.clone(), arms, routes, spec.large),
             schedule,
             host,
             trial,
@@ -181,8 +183,8 @@ impl<H: Host> Prover<H> {
         if left_ns == 0 {
             self.session.hasten();
         }
-        let Self { session, blocks, guard, phase, .. } = self;
-        match session.tick_with(&mut |_, record| blocks.take(record, false))? {
+        let Self { session, windows, guard, phase, .. } = self;
+        match session.tick_with(&mut |_, record| windows.take(record, false))? {
             uncork_watch::Tick::Wait(time) => {
                 Ok(Tick::Wait(time.min(Duration::from_nanos(left_ns))))
             }
@@ -194,7 +196,7 @@ impl<H: Host> Prover<H> {
                     (*phase, breach)
                 {
                     let arm = self.spec.name(self.schedule[index].arm);
-                    return Err(AbortReason::Breach { block: index + 1, arm, breach });
+                    return Err(AbortReason::Breach { window: index + 1, arm, breach });
                 }
                 if let Some(left) = self.trial.disturbed(&mut self.host)? {
                     return Err(AbortReason::Disturbed(Box::new(left)));
@@ -212,17 +214,17 @@ impl<H: Host> Prover<H> {
     fn advance(&mut self, at_ns: u64) -> Result<Tick, AbortReason> {
         let burn_in_ns = self.spec.burn_in.as_nanos();
         match self.phase {
-            ProvePhase::Start => self.begin_block(0),
+            ProvePhase::Start => self.begin_window(0),
             ProvePhase::BurnIn(index) => {
-                self.blocks.open(at_ns);
+                self.windows.open(at_ns);
                 self.phase = ProvePhase::Counting(index);
-                self.until_ns += self.spec.block.as_nanos() - burn_in_ns;
+                self.until_ns += self.spec.window.as_nanos() - burn_in_ns;
                 Ok(Tick::Wait(Duration::ZERO))
             }
             ProvePhase::Counting(index) => {
-                self.blocks.close(at_ns);
+                self.windows.close(at_ns);
                 if index + 1 < self.schedule.len() {
-                    return self.begin_block(index + 1);
+                    return self.begin_window(index + 1);
                 }
                 self.restore()?;
                 self.phase = ProvePhase::Draining;
@@ -233,17 +235,17 @@ impl<H: Host> Prover<H> {
         }
     }
 
-    fn begin_block(&mut self, index: usize) -> Result<Tick, AbortReason> {
+    fn begin_window(&mut self, index: usize) -> Result<Tick, AbortReason> {
         let arm = self.schedule[index].arm;
         self.trial.switch(&mut self.host, &self.spec.desired(arm))?;
         self.guard.clear();
         self.phase = ProvePhase::BurnIn(index);
         self.until_ns = self.session.moment().session_ns + self.spec.burn_in.as_nanos();
-        let blocks = self.schedule.len();
-        let left = Duration::from(self.spec.block) * (blocks - index) as u32;
+        let windows = self.schedule.len();
+        let left = Duration::from(self.spec.window) * (windows - index) as u32;
         let left = span((left + Duration::from(self.spec.burn_in)).as_secs());
         let (number, name) = (index + 1, self.spec.name(arm));
-        Ok(Tick::Block(format!("block {number} of {blocks}: {name}; {left} left")))
+        Ok(Tick::Window(format!("window {number} of {windows}: {name}; {left} left")))
     }
 
     fn restore(&mut self) -> Result<(), ChangeError> {
@@ -255,9 +257,9 @@ impl<H: Host> Prover<H> {
     /// Restores the host, also after a failure, and returns the result. `interrupted` says that the user ends the test.
     pub fn end(mut self, interrupted: bool) -> TestResult {
         let restored = self.restore();
-        let Self { mut session, mut blocks, spec, schedule, mut outcome, mut stop, .. } = self;
-        session.end_open(&mut |_, record| blocks.take(record, true));
-        outcome.notices_lost = session.tracker().lost_notices();
+        let Self { mut session, mut windows, spec, schedule, mut outcome, mut stop, .. } = self;
+        session.end_open(&mut |_, record| windows.take(record, true));
+        outcome.close_events_lost = session.tracker().lost_close_events();
         let (records, written) = match session.end() {
             Ok(records) => (records, Ok(())),
             Err(error) => (None, Err(error)),
@@ -271,7 +273,7 @@ impl<H: Host> Prover<H> {
         }
         outcome.stopped = stop.as_ref().map(ToString::to_string);
         outcome.end = stop.as_ref().map_or(End::Planned, |stop| stop.end(&schedule));
-        TestResult { document: ProveDocument::of(&spec, &blocks, outcome), stop, records, failure }
+        TestResult { document: ProveDocument::of(&spec, &windows, outcome), stop, records, failure }
     }
 }
 

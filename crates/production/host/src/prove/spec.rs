@@ -8,12 +8,12 @@ use uncork_units::{ByteCount, Probability, TimeDelta};
 
 use super::effect::MIN_PAIRS;
 use super::guard::Limits;
-use super::schedule::{Arm, Block, schedule};
+use super::schedule::{Arm, Window, schedule};
 use crate::change::{DesiredRoute, DesiredState, Prefix, span};
 
-/// Maximum number of pairs of blocks.
+/// Maximum number of pairs of windows.
 const MAX_PAIRS: u32 = 1000;
-const MAX_BLOCK: TimeDelta = TimeDelta::from_secs(7 * 86_400);
+const MAX_WINDOW: TimeDelta = TimeDelta::from_secs(7 * 86_400);
 /// Records name clients by such networks (`ClientNetwork`), so they cannot distinguish routes to smaller ones.
 const MAX_PREFIX: [u8; 2] = [24, 48];
 
@@ -24,11 +24,11 @@ pub struct ProveSpec {
     pub controllers: [String; 2],
     /// Routes that choose the controller; none: the host's default does.
     pub routes: Vec<Prefix>,
-    /// Pairs of blocks.
+    /// Pairs of windows.
     pub pairs: u32,
-    /// Length of a block.
-    pub block: TimeDelta,
-    /// Time at the start of each block. Connections that begin in it do not count.
+    /// Length of a window.
+    pub window: TimeDelta,
+    /// Time at the start of each window. Connections that begin in it do not count.
     pub burn_in: TimeDelta,
     /// Payload from which a transfer is large.
     pub large: ByteCount,
@@ -38,7 +38,7 @@ pub struct ProveSpec {
     pub max_retransmitted_increase: Probability,
     /// Time between two passes over all sockets.
     pub period: TimeDelta,
-    /// Seed of the order of blocks.
+    /// Seed of the order of windows.
     pub seed: u64,
 }
 
@@ -59,11 +59,11 @@ pub enum SpecError {
         /// The period.
         period: TimeDelta,
     },
-    /// Block.
-    #[error("invalid value '{block}' for '--block <TIME>': expected twice the --burn-in, {}, to {MAX_BLOCK}", .burn_in.times(2))]
-    Block {
-        /// The block.
-        block: TimeDelta,
+    /// Window.
+    #[error("invalid value '{window}' for '--window <TIME>': expected twice the --burn-in, {}, to {MAX_WINDOW}", .burn_in.times(2))]
+    Window {
+        /// The window.
+        window: TimeDelta,
         /// The burn-in.
         burn_in: TimeDelta,
     },
@@ -87,7 +87,7 @@ impl ProveSpec {
     ///
     /// The first such value.
     pub fn check(&self) -> Result<(), SpecError> {
-        let Self { pairs, block, burn_in, period, .. } = *self;
+        let Self { pairs, window, burn_in, period, .. } = *self;
         if !(1..=MAX_PAIRS).contains(&pairs) {
             return Err(SpecError::Pairs(pairs));
         }
@@ -97,8 +97,8 @@ impl ProveSpec {
         if burn_in < period.times(2) {
             return Err(SpecError::BurnIn { burn_in, period });
         }
-        if block < burn_in.times(2) || block > MAX_BLOCK {
-            return Err(SpecError::Block { block, burn_in });
+        if window < burn_in.times(2) || window > MAX_WINDOW {
+            return Err(SpecError::Window { window, burn_in });
         }
         for name in &self.controllers {
             let text = format!("algorithm = {name:?}");
@@ -118,14 +118,14 @@ impl ProveSpec {
         Ok(())
     }
 
-    /// The blocks, in their order.
-    pub fn schedule(&self) -> Vec<Block> {
+    /// The windows, in their order.
+    pub fn schedule(&self) -> Vec<Window> {
         schedule(self.pairs, self.seed)
     }
 
-    /// How long it takes: all blocks, and a burn-in in which the last connections end.
+    /// How long it takes: all windows, and a burn-in in which the last connections end.
     pub fn duration(&self) -> Duration {
-        Duration::from(self.block) * (2 * self.pairs) + Duration::from(self.burn_in)
+        Duration::from(self.window) * (2 * self.pairs) + Duration::from(self.burn_in)
     }
 
     /// What the test cannot answer, known before it begins.
@@ -168,18 +168,18 @@ impl ProveSpec {
 }
 
 impl fmt::Display for ProveSpec {
-    /// The order of blocks, and how long they take.
+    /// The order of windows, and how long they take.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { pairs, block, burn_in, seed, .. } = self;
+        let Self { pairs, window, burn_in, seed, .. } = self;
         let plural = if *pairs == 1 { "" } else { "s" };
         writeln!(
             f,
-            "{pairs} pair{plural} of blocks of {block}, the first {burn_in} of each not counted; seed {seed}"
+            "{pairs} pair{plural} of windows of {window}, the first {burn_in} of each not counted; seed {seed}"
         )?;
         let duration = span(self.duration().as_secs());
-        writeln!(f, "The test takes {duration}.\n\npair  first block, second block")?;
+        writeln!(f, "The test takes {duration}.\n\npair  first window, second window")?;
         for two in self.schedule().chunks(2) {
-            let names: Vec<String> = two.iter().map(|block| self.name(block.arm)).collect();
+            let names: Vec<String> = two.iter().map(|window| self.name(window.arm)).collect();
             writeln!(f, "{:<4}  {}", two[0].pair + 1, names.join(", "))?;
         }
         match self.warning() {

@@ -2,20 +2,20 @@
 
 use uncork_terminal::{Align, Column, Style, Table};
 
-use super::blocks::LeftOut;
 use super::document::ProveDocument;
 use super::effect::{Effect, Metric};
 use super::verdict::{Answer, Choice};
+use super::windows::LeftOut;
 use super::within::Comparison;
 
 impl ProveDocument {
     /// The result as text.
     pub fn text(&self) -> String {
         let [a, b] = &self.arms;
-        let complete = self.blocks.iter().filter(|it| it.counted_until_unix_ns.is_some()).count();
-        let counted: u64 = self.blocks.iter().map(|block| block.large + block.small).sum();
+        let complete = self.windows.iter().filter(|it| it.counted_until_unix_ns.is_some()).count();
+        let counted: u64 = self.windows.iter().map(|window| window.large + window.small).sum();
         let mut lines = vec![format!(
-            "{b} compared with {a}: {complete} of {} blocks complete, {counted} connections counted",
+            "{b} compared with {a}: {complete} of {} windows complete, {counted} connections counted",
             2 * self.pairs
         )];
         if let Some(stopped) = &self.stopped {
@@ -30,10 +30,10 @@ impl ProveDocument {
         lines.extend(self.beyond_networks());
         lines.push(format!("The changes are the {}.", self.estimand));
         lines.extend(self.left_out.text().map(|reasons| format!("Not counted: {reasons}.")));
-        if self.notices_lost > 0 {
-            let times = self.notices_lost;
+        if self.close_events_lost > 0 {
+            let times = self.close_events_lost;
             lines.push(format!(
-                "Notices of ended connections were lost {times} times: short connections are missing."
+                "Close events were lost {times} times: short connections are missing."
             ));
         }
         lines.push(match &self.left[..] {
@@ -97,7 +97,7 @@ impl ProveDocument {
             let common = effect.common.unwrap_or_default() * 100.0;
             format!(
                 "Over all transfers, not within client networks: {}. Only {common:.0} % of this traffic goes to networks with traffic in \
-                 both blocks of a pair. A change in the mix of clients counts as an effect; longer blocks have more networks in common.",
+                 both windows of a pair. A change in the mix of clients counts as an effect; longer windows have more networks in common.",
                 effect.metric.name()
             )
         };
@@ -125,8 +125,8 @@ impl ProveDocument {
 impl LeftOut {
     fn text(&self) -> Option<String> {
         let reasons = [
-            (self.outside_blocks, "began outside of the counted time"),
-            (self.incomplete_block, "in a block that was not completed"),
+            (self.outside_windows, "began outside of the counted time"),
+            (self.incomplete_window, "in a window that was not completed"),
             (self.no_data, "without data"),
             (self.other_route, "to clients beyond --to"),
             (self.other_controller, "with another controller"),

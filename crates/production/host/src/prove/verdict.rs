@@ -192,7 +192,7 @@ mod tests {
             controllers: controllers.map(str::to_owned),
             routes: Vec::new(),
             pairs: 12,
-            block: TimeDelta::from_secs(300),
+            window: TimeDelta::from_secs(300),
             burn_in: TimeDelta::from_secs(30),
             large: ByteCount::new(500_000),
             limits: Limits {

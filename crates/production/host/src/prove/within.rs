@@ -1,18 +1,18 @@
-//! The value of a metric in both blocks of a pair, within client networks.
+//! The value of a metric in both windows of a pair, within client networks.
 //!
 //! A faster controller lets slow clients download more often, so their share of the transfers grows: over all transfers a
 //! controller that is faster for every client can look slower (Simpson's paradox). Within client networks the mix is the same in
-//! both blocks. A network has the weight of Mantel and Haenszel (1959), n₁n₂ / (n₁ + n₂), in both; a network without traffic in
-//! one of the blocks has none.
+//! both windows. A network has the weight of Mantel and Haenszel (1959), n₁n₂ / (n₁ + n₂), in both; a network without traffic in
+//! one of the windows has none.
 
 use serde::Serialize;
 
-use super::blocks::{BlockFigures, Traffic};
 use super::effect::{MIN_PAIRS, Metric};
+use super::windows::{Traffic, WindowFigures};
 
-/// Transfers that a block needs for a quantile.
+/// Transfers that a window needs for a quantile.
 pub(super) const MIN_SAMPLES: usize = 10;
-/// Share of the traffic in networks with traffic in both blocks, from which only these are compared.
+/// Share of the traffic in networks with traffic in both windows, from which only these are compared.
 const MIN_COMMON: f64 = 0.5;
 
 /// What is compared.
@@ -20,22 +20,22 @@ const MIN_COMMON: f64 = 0.5;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Comparison {
-    /// Networks with traffic in both blocks of a pair, each with the same weight in both.
+    /// Networks with traffic in both windows of a pair, each with the same weight in both.
     WithinNetworks,
-    /// All transfers: too few networks have traffic in both blocks.
+    /// All transfers: too few networks have traffic in both windows.
     AllTransfers,
 }
 
-/// Both blocks of a pair, A's first.
-pub(super) type Pair<'a> = [&'a BlockFigures; 2];
+/// Both windows of a pair, A's first.
+pub(super) type Pair<'a> = [&'a WindowFigures; 2];
 
 impl Comparison {
-    /// What is compared by `metric`, and the share of its traffic in networks with traffic in both blocks.
+    /// What is compared by `metric`, and the share of its traffic in networks with traffic in both windows.
     pub(super) fn of(metric: Metric, pairs: &[Pair<'_>]) -> (Self, Option<f64>) {
         let (mut common, mut all) = (0.0, 0.0);
         for pair in pairs {
             common += common_networks(metric, pair).map(|(_, [a, b])| a + b).sum::<f64>();
-            all += pair.iter().map(|block| amount_of_block(metric, block)).sum::<f64>();
+            all += pair.iter().map(|window| amount_of_window(metric, window)).sum::<f64>();
         }
         let share = (all > 0.0).then(|| common / all);
         let known = |comparison: Self| {
@@ -46,35 +46,35 @@ impl Comparison {
         (if is_within { Self::WithinNetworks } else { Self::AllTransfers }, share)
     }
 
-    /// The metric in both blocks; `None` with too few transfers.
+    /// The metric in both windows; `None` with too few transfers.
     pub(super) fn values(self, metric: Metric, pair: &Pair<'_>) -> Option<[f64; 2]> {
         match self {
             Self::AllTransfers => {
-                let [a, b] = pair.map(|block| of_block(metric, block));
+                let [a, b] = pair.map(|window| of_window(metric, window));
                 Some([a?, b?])
             }
             Self::WithinNetworks => {
-                let mut blocks: [Vec<(&Traffic, f64)>; 2] = Default::default();
+                let mut windows: [Vec<(&Traffic, f64)>; 2] = Default::default();
                 for (traffic, [a, b]) in common_networks(metric, pair) {
-                    // The network's weight, spread over what it has in the block.
+                    // The network's weight, spread over what it has in the window.
                     let weight = a * b / (a + b);
-                    blocks[0].push((traffic[0], weight / a));
-                    blocks[1].push((traffic[1], weight / b));
+                    windows[0].push((traffic[0], weight / a));
+                    windows[1].push((traffic[1], weight / b));
                 }
-                let [a, b] = blocks.map(|block| value(metric, &block));
+                let [a, b] = windows.map(|window| value(metric, &window));
                 Some([a?, b?])
             }
         }
     }
 }
 
-/// The metric over all transfers of a block; `None` with too few.
-pub(super) fn of_block(metric: Metric, block: &BlockFigures) -> Option<f64> {
-    let traffic: Vec<(&Traffic, f64)> = block.networks.values().map(|one| (one, 1.0)).collect();
+/// The metric over all transfers of a window; `None` with too few.
+pub(super) fn of_window(metric: Metric, window: &WindowFigures) -> Option<f64> {
+    let traffic: Vec<(&Traffic, f64)> = window.networks.values().map(|one| (one, 1.0)).collect();
     value(metric, &traffic)
 }
 
-/// Networks with traffic in both blocks, and how much. Clients of unknown networks have none in common.
+/// Networks with traffic in both windows, and how much. Clients of unknown networks have none in common.
 fn common_networks<'a>(
     metric: Metric,
     [a, b]: &Pair<'a>,
@@ -88,8 +88,8 @@ fn common_networks<'a>(
     both.filter(|(_, amounts)| amounts.iter().all(|amount| *amount > 0.0))
 }
 
-fn amount_of_block(metric: Metric, block: &BlockFigures) -> f64 {
-    block.networks.values().map(|one| amount(metric, one)).sum()
+fn amount_of_window(metric: Metric, window: &WindowFigures) -> f64 {
+    window.networks.values().map(|one| amount(metric, one)).sum()
 }
 
 /// Transfers, or payload sent.
@@ -158,20 +158,20 @@ mod tests {
         );
     }
 
-    /// A block of networks, each with its number of large transfers and their speed.
-    fn block(networks: &[(&str, usize, f64)]) -> BlockFigures {
+    /// A window of networks, each with its number of large transfers and their speed.
+    fn window(networks: &[(&str, usize, f64)]) -> WindowFigures {
         let of = |(network, transfers, speed): &(&str, usize, f64)| {
             let network = Some(network.parse().expect("a network"));
             let throughputs_bps = vec![*speed; *transfers];
             (network, Traffic { throughputs_bps, bytes_sent: 1000, ..Traffic::default() })
         };
-        BlockFigures { networks: networks.iter().map(of).collect::<BTreeMap<_, _>>(), unseen: 0 }
+        WindowFigures { networks: networks.iter().map(of).collect::<BTreeMap<_, _>>(), unseen: 0 }
     }
 
     #[test]
-    fn networks_in_one_block_alone_do_not_count() {
-        let a = block(&[("10.0.1.0/24", 20, 1e6), ("10.0.2.0/24", 5, 9e6)]);
-        let b = block(&[("10.0.1.0/24", 20, 2e6), ("10.0.3.0/24", 6, 1e3)]);
+    fn networks_in_one_window_alone_do_not_count() {
+        let a = window(&[("10.0.1.0/24", 20, 1e6), ("10.0.2.0/24", 5, 9e6)]);
+        let b = window(&[("10.0.1.0/24", 20, 2e6), ("10.0.3.0/24", 6, 1e3)]);
         let pair = [&a, &b];
         let metric = Metric::ThroughputP50;
         let within = Comparison::WithinNetworks.values(metric, &pair);
@@ -182,8 +182,8 @@ mod tests {
 
     #[test]
     fn with_too_few_networks_in_common_all_transfers_are_compared() {
-        let a = block(&[("10.0.1.0/24", 4, 1e6), ("10.0.2.0/24", 20, 9e6)]);
-        let b = block(&[("10.0.1.0/24", 4, 2e6), ("10.0.3.0/24", 20, 8e6)]);
+        let a = window(&[("10.0.1.0/24", 4, 1e6), ("10.0.2.0/24", 20, 9e6)]);
+        let b = window(&[("10.0.1.0/24", 4, 2e6), ("10.0.3.0/24", 20, 8e6)]);
         let (comparison, common) = Comparison::of(Metric::ThroughputP50, &[[&a, &b]; 6]);
         assert_eq!((comparison, common), (Comparison::AllTransfers, Some(8.0 / 48.0)));
     }

@@ -420,7 +420,7 @@ fn a_stopped_command_does_not_hold_the_lock_forever() {
     let scratch = with_desired_state("host-stopped");
     let script = r#"
         seen > before
-        "$UNCORK" host prove reno $OTHER --pairs 1 --block 20s --burn-in 2s --every 1s --state-dir state > /dev/null 2>&1 & prove=$!
+        "$UNCORK" host prove reno $OTHER --pairs 1 --window 20s --burn-in 2s --every 1s --state-dir state > /dev/null 2>&1 & prove=$!
         for i in $(seq 100); do grep -qs no_metrics_save state/host.json && break; sleep 0.05; done
         kill -STOP $prove
         kill_guard

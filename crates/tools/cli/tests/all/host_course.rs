@@ -12,7 +12,7 @@ use uncork_testkit::{Capability, not_run};
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../..");
 /// How the blocks begin that other tests run and compare.
 const ELSEWHERE: [(&str, &str); 3] = [
-    ("uncork host doctor --want bbr --facts", include_str!("host_doctor.rs")),
+    ("uncork host doctor --expect bbr --facts", include_str!("host_doctor.rs")),
     ("cat host.toml", include_str!("host_change.rs")),
     ("uncork host prove ", include_str!("host_prove.rs")),
 ];

@@ -55,9 +55,9 @@ fn live_faults_are_found() {
     let cases = [
         (
             "not-default",
-            "echo reno > /proc/sys/net/ipv4/tcp_congestion_control; $DOCTOR --want $OTHER",
+            "echo reno > /proc/sys/net/ipv4/tcp_congestion_control; $DOCTOR --expect $OTHER",
         ),
-        ("algorithm-missing", "$DOCTOR --want vegas2"),
+        ("algorithm-missing", "$DOCTOR --expect vegas2"),
         ("tcp-feature-off", "sysctl -qw net.ipv4.tcp_sack=0; $DOCTOR"),
         ("loss-recovery-off", "sysctl -qw net.ipv4.tcp_recovery=0; $DOCTOR"),
         ("malformed-triple", "sysctl -qw net.ipv4.tcp_wmem=16777216; $DOCTOR"),
@@ -67,21 +67,24 @@ fn live_faults_are_found() {
         ("mtu-small", "ip link add e0 type veth peer name e1; ip link set e0 mtu 300 up; $DOCTOR"),
         (
             "route-overrides",
-            "ip route add 198.51.100.0/24 dev lo congctl reno; $DOCTOR --want $OTHER",
+            "ip route add 198.51.100.0/24 dev lo congctl reno; $DOCTOR --expect $OTHER",
         ),
         (
             "route-locks",
-            "ip route add 198.51.100.0/24 dev lo congctl lock reno; $DOCTOR --want $OTHER",
+            "ip route add 198.51.100.0/24 dev lo congctl lock reno; $DOCTOR --expect $OTHER",
         ),
         (
             "route-overrides",
-            "ip -6 route add 2001:db8::/32 dev lo congctl reno; $DOCTOR --want $OTHER",
+            "ip -6 route add 2001:db8::/32 dev lo congctl reno; $DOCTOR --expect $OTHER",
         ),
-        ("pod-has-own-default", "export KUBERNETES_SERVICE_HOST=192.0.2.1; $DOCTOR --want $OTHER"),
+        (
+            "pod-has-own-default",
+            "export KUBERNETES_SERVICE_HOST=192.0.2.1; $DOCTOR --expect $OTHER",
+        ),
         (
             "pod-paces-itself",
             "ip link add eth0 type veth peer name node0; ip link set eth0 up; mount -t tmpfs tmpfs /run; \
-             mkdir -p /run/secrets/kubernetes.io/serviceaccount; $DOCTOR --want bbr",
+             mkdir -p /run/secrets/kubernetes.io/serviceaccount; $DOCTOR --expect bbr",
         ),
         (
             "namespace-differs",
@@ -105,7 +108,7 @@ fn the_remedy_for_the_next_boot_works() {
         mount -t tmpfs none /etc/sysctl.d; mount -t tmpfs none /run; mkdir -p /run/systemd/system /run/s
         printf '# a comment\nnet.ipv4.tcp_congestion_control = cubic # fast\n' > /run/s/sysctl.conf
         touch /etc/sysctl.conf; mount --bind /run/s/sysctl.conf /etc/sysctl.conf
-        remedy() { $DOCTOR --want reno | python3 -c '
+        remedy() { $DOCTOR --expect reno | python3 -c '
 import json, sys
 found = {it["id"]: it for it in json.load(sys.stdin)["findings"]}
 print("; ".join(found[sys.argv[1]]["remedy"][:1]))' $1; }
@@ -113,7 +116,7 @@ print("; ".join(found[sys.argv[1]]["remedy"][:1]))' $1; }
         ln -s ../sysctl.conf /etc/sysctl.d/99-sysctl.conf
         sh -c "$(remedy lost-at-boot)" 2> /dev/null
         readlink /etc/sysctl.d/99-sysctl.conf; tail -1 /etc/sysctl.conf
-        $DOCTOR --want reno | grep -c lost-at-boot || true"#;
+        $DOCTOR --expect reno | grep -c lost-at-boot || true"#;
     let probe = Command::new("unshare").args(["--mount", "true"]).stderr(Stdio::null()).status();
     if !probe.is_ok_and(|status| status.success()) {
         return not_run(Capability::Netns, "unshare --mount fails");
@@ -206,7 +209,7 @@ fn invalid_facts_are_refused_by_place() {
     let run = uncork(&format!("host doctor --facts {}", file.display()));
     let reason = "schema is uncork.host-facts/9, expected uncork.host-facts/1";
     assert!(run.status == 2 && run.stderr.contains(reason), "{}", run.stderr);
-    assert_eq!(uncork("host doctor --want=").status, 2);
+    assert_eq!(uncork("host doctor --expect=").status, 2);
     let run = uncork("host doctor --facts nowhere.json");
     assert!(run.status == 2 && run.stderr.contains("no such file"), "{}", run.stderr);
 }

@@ -21,9 +21,9 @@ use uncork_units::{ByteCount, Probability, Rate, Rng, TimeDelta};
 const HOSTS: usize = 6;
 const LARGE: u64 = 500_000;
 const SMALL: u64 = 20_000;
-/// Tests of 6 pairs, in 30 and in 50 seconds. Only the longer blocks have enough transfers on a busy machine, too.
-const SHORT: &str = "--pairs 6 --block 2500ms --burn-in 400ms --every 100ms --large 200kB -q";
-const LONG: &str = "--pairs 6 --block 4s --burn-in 400ms --every 100ms --large 200kB -q";
+/// Tests of 6 pairs, in 30 and in 50 seconds. Only the longer windows have enough transfers on a busy machine, too.
+const SHORT: &str = "--pairs 6 --window 2500ms --burn-in 400ms --every 100ms --large 200kB -q";
+const LONG: &str = "--pairs 6 --window 4s --burn-in 400ms --every 100ms --large 200kB -q";
 /// Room for what BBR loses at the start of short transfers.
 const WIDE: &str = "--max-retransmitted 50% --max-rtt-p95 10s --max-retransmitted-increase 50%";
 const LIMIT: Duration = Duration::from_secs(20);
@@ -196,7 +196,7 @@ fn a_large_difference_is_found_and_the_host_is_as_before() {
     assert!(low > 0.2 && high < 10.0, "{low} {high}");
     let written = fs::read_to_string(world.scratch.path("out/summary.json")).unwrap();
     assert_eq!(written, run.stdout);
-    // The records give the blocks' figures again.
+    // The records give the windows' figures again.
     let names = world.scratch.entries("out");
     let parquet = names.iter().filter(|name| name.ends_with(".parquet"));
     let read = |name: &String| read_flows(fs::read(world.scratch.path("out").join(name)).unwrap());
@@ -209,8 +209,8 @@ fn a_large_difference_is_found_and_the_host_is_as_before() {
         assert!(["unknown", arm.arm.as_str()].contains(&flow.cc.as_str()), "{flow:?}");
         medians[arm.unit as usize].push(flow.bytes_acked as f64 * 8e9 / flow.busy_ns as f64);
     }
-    for (block, speeds) in result["blocks"].as_array().unwrap().iter().zip(&medians) {
-        let reported = block["values"][1].as_f64().unwrap();
+    for (window, speeds) in result["windows"].as_array().unwrap().iter().zip(&medians) {
+        let reported = window["values"][1].as_f64().unwrap();
         let median = uncork_flow::quantile(speeds, 0.5).unwrap();
         assert!((median / reported - 1.0).abs() < 1e-9, "{median} {reported}");
     }
@@ -225,7 +225,7 @@ fn a_route_alternates_alone_and_too_little_traffic_has_no_answer() {
     let client = world.emulation.hosts()[0].addresses().v4;
     let [a, b, c, _] = client.octets();
     let arguments = format!(
-        "cubic bbr --to {a}.{b}.{c}.0/24 --pairs 1 --block 1s --burn-in 200ms --every 100ms"
+        "cubic bbr --to {a}.{b}.{c}.0/24 --pairs 1 --window 1s --burn-in 200ms --every 100ms"
     );
     let mut command = world.command(&arguments);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -247,14 +247,14 @@ fn a_route_alternates_alone_and_too_little_traffic_has_no_answer() {
         (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
     assert_eq!(output.status.code(), Some(1), "{text}{progress}");
     for part in [
-        "2 of 2 blocks complete",
+        "2 of 2 windows complete",
         "No answer",
         "an interval needs 6 pairs with 10 large",
         "The host is as before.",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    for part in ["block 1 of 2: ", "block 2 of 2: ", "1 s left"] {
+    for part in ["window 1 of 2: ", "window 2 of 2: ", "1 s left"] {
         assert!(progress.contains(part), "{part}: {progress}");
     }
     assert_eq!(world.seen(), before);
@@ -267,7 +267,7 @@ fn limits_interrupts_and_others_end_a_test() {
     assert_eq!(run.status, 1, "{}", run.stderr);
     let stopped = result["stopped"].as_str().unwrap();
     assert!(
-        stopped.contains("in block 1 ") && stopped.contains("the limit is 0.10 %"),
+        stopped.contains("in window 1 ") && stopped.contains("the limit is 0.10 %"),
         "{stopped}"
     );
     assert_describes("host-prove-1", [&result]);
@@ -278,7 +278,7 @@ fn limits_interrupts_and_others_end_a_test() {
 
     let before = world.seen();
     let start = || {
-        let mut command = world.command("bbr bbr --pairs 100 --block 1min");
+        let mut command = world.command("bbr bbr --pairs 100 --window 1min");
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         wait_until("the test has begun", LIMIT, || world.seen()[0] == "bbr\n");
         child
@@ -311,7 +311,7 @@ fn limits_interrupts_and_others_end_a_test() {
 fn stopped_for_long_a_test_is_ended() {
     let Some(world) = World::new(8) else { return };
     let before = world.seen();
-    let mut child = world.command("bbr bbr --pairs 100 --block 1min -q").spawn().unwrap();
+    let mut child = world.command("bbr bbr --pairs 100 --window 1min -q").spawn().unwrap();
     wait_until("the test has begun", LIMIT, || world.seen()[0] == "bbr\n");
     let pid = rustix::process::Pid::from_child(&child);
     let signal = |signal| rustix::process::kill_process(pid, signal).unwrap();
@@ -333,8 +333,8 @@ fn killed_at_any_time_the_host_is_as_before() {
     let before = world.seen();
     let mut rng = Rng::new(4, 0);
     for (round, routes) in ["", "--to 198.19.0.0/24"].repeat(15).into_iter().enumerate() {
-        let blocks = "--pairs 50 --block 60ms --burn-in 20ms --every 10ms -q -o out";
-        let arguments = format!("reno bbr {routes} {blocks}");
+        let windows = "--pairs 50 --window 60ms --burn-in 20ms --every 10ms -q -o out";
+        let arguments = format!("reno bbr {routes} {windows}");
         let _ = fs::remove_dir_all(world.scratch.path("out"));
         let mut child = world.command(&arguments).stdout(Stdio::null()).spawn().unwrap();
         // Half of the kills come while the host is changed, the others at any time from the start on.
@@ -367,7 +367,7 @@ fn it_needs_cap_net_admin_alone() {
     std::os::unix::fs::chown(&state, Some(65534), Some(65534)).unwrap();
     let before = world.seen();
     for (right, status, part) in
-        [(",+net_admin", 1, "2 of 2 blocks complete"), ("", 3, "it needs CAP_NET_ADMIN")]
+        [(",+net_admin", 1, "2 of 2 windows complete"), ("", 3, "it needs CAP_NET_ADMIN")]
     {
         let mut command = world.emulation.server().command("setpriv").unwrap();
         command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
@@ -375,7 +375,7 @@ fn it_needs_cap_net_admin_alone() {
             command.arg(format!("{set}=-all{right}"));
         }
         command.arg(env!("CARGO_BIN_EXE_uncork")).args(["host", "prove", "reno", "bbr"]);
-        command.args("--pairs 1 --block 300ms --burn-in 60ms --every 20ms".split(' '));
+        command.args("--pairs 1 --window 300ms --burn-in 60ms --every 20ms".split(' '));
         command.arg("--state-dir").arg(&state);
         let run = finish(command);
         assert_eq!(run.status, status, "{}", run.stderr);
@@ -392,8 +392,8 @@ fn wrong_arguments_are_refused_with_a_remedy() {
         ("cubic bbr --pairs 0", "expected 1 to 1000"),
         ("cubic bbr --every 1ms", "expected 10ms or more"),
         ("cubic bbr --burn-in 1s", "two periods of --every, 2s"),
-        ("cubic bbr --block 50s", "twice the --burn-in, 60s"),
-        ("cubic bbr --block 8d", "to 604800s"),
+        ("cubic bbr --window 50s", "twice the --burn-in, 60s"),
+        ("cubic bbr --window 8d", "to 604800s"),
         ("cubic bbr --to 10.0.0.1/32", "/24 of IPv4"),
         ("cubic bbr --to 10.0.0.1/8", "10.0.0.0/8"),
         ("cubic bbr --to 10.0.0.0/8 --to 10.1.0.0/16", "overlaps with 10.0.0.0/8"),
@@ -412,7 +412,7 @@ fn wrong_arguments_are_refused_with_a_remedy() {
 fn a_result_that_cannot_be_written_is_printed() {
     let Some(world) = World::new(10) else { return };
     let mut command =
-        world.command("reno bbr --pairs 1 --block 2s --burn-in 60ms --every 20ms -q -o full");
+        world.command("reno bbr --pairs 1 --window 2s --burn-in 60ms --every 20ms -q -o full");
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let directory = world.scratch.path("full/summary.json/in-the-way");
     wait_until("the test has begun", LIMIT, || world.seen()[1] == "1\n");
@@ -420,7 +420,7 @@ fn a_result_that_cannot_be_written_is_printed() {
     let output = child.wait_with_output().unwrap();
     let [out, error] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
     assert_eq!(output.status.code(), Some(3), "{error}");
-    assert!(out.contains("2 of 2 blocks complete") && error.contains("full"), "{out}{error}");
+    assert!(out.contains("2 of 2 windows complete") && error.contains("full"), "{out}{error}");
 }
 
 /// Three pairs take half an hour, and have no interval.
@@ -431,7 +431,8 @@ fn too_few_pairs_are_said_before_the_test() {
     assert_eq!(run.status, 0, "{}", run.stderr);
     let warning = "warning: --pairs 3 gives no interval and no verdict: they need 6 pairs or more";
     assert!(run.stdout.contains(warning), "{}", run.stdout);
-    let run = finish(world.command("reno bbr --pairs 1 --block 300ms --burn-in 60ms --every 20ms"));
+    let run =
+        finish(world.command("reno bbr --pairs 1 --window 300ms --burn-in 60ms --every 20ms"));
     assert!(run.stderr.contains("warning: --pairs 1 gives no interval"), "{}", run.stderr);
     let run = finish(world.command("reno bbr --dry-run --pairs 6"));
     assert!(!run.stdout.contains("warning"), "{}", run.stdout);
@@ -488,7 +489,7 @@ fn form(text: &str) -> Vec<String> {
 }
 
 /// A run of the long proof: the median throughput's interval, and its level in both arms. A machine that is too busy for ten
-/// transfers in each block has none.
+/// transfers in each window has none.
 struct Proof {
     interval: Option<[f64; 2]>,
     levels: Option<[f64; 2]>,

@@ -51,7 +51,7 @@ fn hosts_and_findings_have_a_schema() {
     let healthy =
         concat!(env!("CARGO_MANIFEST_DIR"), "/../../production/host/tests/hosts/healthy.json");
     let facts = json(&fs::read_to_string(healthy).unwrap());
-    let line = format!("host doctor --want cubic --format json --facts {healthy}");
+    let line = format!("host doctor --expect cubic --format json --facts {healthy}");
     let diagnosis = finish(crate::common::command(&line)).stdout;
     assert_describes("host-doctor-1", [&json(&diagnosis)]);
     assert_describes("host-facts-1", [&facts]);

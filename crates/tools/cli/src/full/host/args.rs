@@ -11,10 +11,17 @@ use super::prove_args::{self, ProveArgs};
 use super::watch_args::{self, WatchArgs};
 use crate::values::TextFormat;
 
+const EXAMPLES: &str = "\
+Examples:
+  uncork host doctor
+  sudo uncork host apply host.toml --ttl 10min
+  sudo uncork host watch
+  sudo uncork host prove cubic bbr -o bbr-test";
+
 const DOCTOR_EXAMPLES: &str = "\
 Examples:
   uncork host doctor
-  uncork host doctor --want bbr --notes
+  uncork host doctor --expect bbr --notes
   sudo uncork host doctor                       # containers' namespaces, too
   uncork host doctor --format json | jq '.findings[].id'
   uncork host doctor --save-facts web1.json     # diagnose it elsewhere:
@@ -28,6 +35,7 @@ Exit status: 0 nothing needs to be done, 1 something does, 2 wrong usage, 3 the 
 
 /// Look after the congestion control of this host (docs/reference/host.md)
 #[derive(Args, Debug)]
+#[command(before_help = EXAMPLES)]
 pub(crate) struct HostArgs {
     #[command(subcommand)]
     pub(super) command: HostCommand,
@@ -54,8 +62,9 @@ pub(super) enum HostCommand {
 #[derive(Args, Debug)]
 pub(super) struct DoctorArgs {
     /// Algorithm that new connections should run; default: the host's own default
-    #[arg(long, value_name = "ALGORITHM", value_parser = NonEmptyStringValueParser::new())]
-    pub(super) want: Option<String>,
+    #[arg(long, alias = "want", value_name = "ALGORITHM")]
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    pub(super) expect: Option<String>,
     /// Also print what is good to know
     #[arg(long)]
     pub(super) notes: bool,

@@ -21,7 +21,7 @@ Exit status: 0 nothing needs to be done, 1 something does, 2 wrong usage or file
 const APPLY_EXAMPLES: &str = "\
 Examples:
   sudo uncork host apply host.toml
-  sudo uncork host apply host.toml --ttl 10min  # undone in 10 minutes, unless:
+  sudo uncork host apply host.toml --ttl 10min  # rolled back after 10 min unless you run:
   sudo uncork host confirm
   sudo uncork host status
   sudo uncork host revert";

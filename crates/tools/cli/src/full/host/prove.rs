@@ -44,8 +44,8 @@ pub(super) fn run(args: &ProveArgs) -> Result<(), Failure> {
     while !stop.load(Ordering::Relaxed) {
         match prover.tick() {
             Tick::Wait(time) => thread::sleep(time),
-            Tick::Block(text) if !args.quiet => eprintln!("{text}"),
-            Tick::Block(_) => {}
+            Tick::Window(text) if !args.quiet => eprintln!("{text}"),
+            Tick::Window(_) => {}
             Tick::Ended => break,
         }
     }
@@ -59,7 +59,7 @@ fn spec(args: &ProveArgs) -> ProveSpec {
         controllers: [args.a.clone(), args.b.clone()],
         routes: args.to.clone(),
         pairs: args.pairs,
-        block: args.block,
+        window: args.window,
         burn_in: args.burn_in,
         large: args.large,
         limits: Limits { retransmitted: args.max_retransmitted, rtt_p95: args.max_rtt_p95 },
@@ -109,7 +109,7 @@ fn report(ended: &TestResult, format: TextFormat, directory: Option<&Path>) -> R
 fn status(document: &ProveDocument, stop: Option<&AbortReason>) -> Result<(), Failure> {
     match stop {
         Some(AbortReason::Interrupted) => Err(Failure::Interrupted(
-            "the host is restored; the blocks until then count".to_owned(),
+            "the host is restored; the windows until then count".to_owned(),
         )),
         Some(stop @ (AbortReason::Change(_) | AbortReason::Watch(_))) => {
             Err(Failure::Environment(stop.to_string()))

@@ -15,13 +15,13 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   uncork host prove cubic bbr --dry-run
   sudo uncork host prove cubic bbr -o bbr-test
-  sudo uncork host prove cubic bbr --to 10.0.0.0/8 --block 10min --pairs 20
+  sudo uncork host prove cubic bbr --to 10.0.0.0/8 --window 10min --pairs 20
   sudo uncork host prove cubic cubic            # what chance alone does";
 
 pub(super) const AFTER: &str = "\
-The host alternates between both controllers in pairs of blocks, each pair in random order. A connection counts if it was \
-opened within a block, after the burn-in at its start. Intervals come from the pairs: they need 6, and each block \
-10 large or small transfers. Blocks are compared within client networks, so that a change in the mix of clients is not \
+The host alternates between both controllers in pairs of switchback windows, each pair in random order. A connection counts if it was \
+opened within a window, after the burn-in at its start. Intervals come from the pairs: they need 6, and each window \
+10 large or small transfers. Windows are compared within client networks, so that a change in the mix of clients is not \
 taken for an effect. A limit that is exceeded ends the test. Afterwards the host is as before, also when this \
 command is killed. It needs CAP_NET_ADMIN, and the right to write --state-dir; other commands that change this host wait until it has ended. \
 Records have client networks and ports (docs/reference/host.md).
@@ -40,13 +40,13 @@ pub(super) struct ProveArgs {
     /// Change the controller of the route to this network, not the default; may be repeated
     #[arg(long, value_name = "NETWORK")]
     pub(super) to: Vec<Prefix>,
-    /// Pairs of blocks
+    /// Pairs of windows
     #[arg(long, value_name = "N", default_value = "12")]
     pub(super) pairs: u32,
-    /// Length of a block: much longer than a transfer
-    #[arg(long, value_name = "TIME", default_value = "5min")]
-    pub(super) block: TimeDelta,
-    /// Time at the start of each block that does not count
+    /// Length of a switchback window: much longer than a transfer
+    #[arg(long, alias = "block", value_name = "TIME", default_value = "5min")]
+    pub(super) window: TimeDelta,
+    /// Time at the start of each window that does not count
     #[arg(long, value_name = "TIME", default_value = "30s")]
     pub(super) burn_in: TimeDelta,
     /// Payload from which a connection counts as a large transfer
@@ -64,10 +64,10 @@ pub(super) struct ProveArgs {
     /// Time between two passes over all sockets
     #[arg(long, value_name = "TIME", default_value = "1s")]
     pub(super) every: TimeDelta,
-    /// Seed for the order of blocks [default: random]
+    /// Seed for the order of windows [default: random]
     #[arg(long, value_name = "N", value_parser = seed)]
     pub(super) seed: Option<u64>,
-    /// Print the order of blocks and the duration, and change nothing
+    /// Print the order of windows and the duration, and change nothing
     #[arg(long, conflicts_with_all = ["output", "format"])]
     pub(super) dry_run: bool,
     /// Write the records of connections and the result to this directory

@@ -32,7 +32,7 @@ fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
     if let Some(file) = &args.save_facts {
         save(file, &facts)?;
     }
-    let diagnosis = diagnose(&facts, args.want.as_deref())
+    let diagnosis = diagnose(&facts, args.expect.as_deref())
         .ok_or_else(|| Failure::Shown("error: the facts name no network namespace".to_owned()))?;
     print::document(args.format, &diagnosis, |diagnosis| diagnosis.text(args.notes))?;
     if diagnosis.needs_action() { Err(Failure::Status(1)) } else { Ok(()) }
