@@ -80,7 +80,7 @@ pub(crate) struct Claim {
 
 /// Memory that a connection holds until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct MemoryGuard {
     claim: Arc<Claim>,
     bytes: u64,
 }
@@ -240,7 +240,7 @@ impl Claim {
     }
 
     /// A response is under way.
-    pub(crate) fn response(self: &Arc<Self>) -> Held {
+    pub(crate) fn response(self: &Arc<Self>) -> MemoryGuard {
         self.hold(RESPONSE)
     }
 
@@ -250,10 +250,10 @@ impl Claim {
         guarded(chunk, held)
     }
 
-    fn hold(self: &Arc<Self>, bytes: u64) -> Held {
+    fn hold(self: &Arc<Self>, bytes: u64) -> MemoryGuard {
         let mut state = self.admission.state();
         state.add((self.network, self.number), bytes);
-        Held { claim: Arc::clone(self), bytes }
+        MemoryGuard { claim: Arc::clone(self), bytes }
     }
 }
 
@@ -263,7 +263,7 @@ impl Drop for Claim {
     }
 }
 
-impl Drop for Held {
+impl Drop for MemoryGuard {
     fn drop(&mut self) {
         let Claim { admission, network, number, .. } = &*self.claim;
         admission.state().release(*network, *number, self.bytes);

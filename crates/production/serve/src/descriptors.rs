@@ -14,12 +14,12 @@ const MAX_FILES: u64 = 65_536;
 const RESERVE: u64 = 64;
 const RESERVE_SHARE: u64 = 8;
 
-/// Most open files of responses.
+/// Maximum number of open files of responses.
 pub(crate) fn for_files() -> usize {
     (allowed() / FILES).clamp(MIN_FILES, MAX_FILES) as usize
 }
 
-/// Most connections over TCP, given the descriptors that are open now. The rest is reserved, so
+/// Maximum number of connections over TCP, given the descriptors that are open now. The rest is reserved, so
 /// that operators can always connect.
 pub(crate) fn for_connections() -> usize {
     let open = fs::read_dir("/proc/self/fd").map_or(0, Iterator::count) as u64;

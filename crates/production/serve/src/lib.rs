@@ -3,8 +3,8 @@
 //! The parts: [`site`] turns a request head into a response, for every transport; `choice` picks
 //! the controller of a connection, by listener or by policy; `tcp` serves HTTP/1.1 and HTTP/2 over
 //! kernel TCP, `quic` serves HTTP/3 over uncork's QUIC; `telemetry` records responses and
-//! connections; `admin` is the admin endpoint. Policy, databases and certificate are reloaded when
-//! their files change.
+//! connections; `admin` is the admin endpoint; [`config`] has the tables of the configuration file. Policy, databases
+//! and certificate are reloaded when their files change: `live` has what a reload replaces.
 #![cfg(target_os = "linux")]
 
 mod access_log;

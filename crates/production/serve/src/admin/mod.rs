@@ -22,7 +22,7 @@ pub(crate) use self::answer::AdminService;
 pub(crate) use self::listener::Bound;
 use crate::error::ServeError;
 
-/// Most concurrent connections; others wait.
+/// Maximum number of concurrent connections; others wait.
 const CONNECTIONS: usize = 32;
 /// Timeout for a request's head.
 const HEAD: Duration = Duration::from_secs(5);

@@ -8,7 +8,7 @@ use uncork_quic::Observation;
 
 use super::connection::Inner;
 use crate::access_log::Line;
-use crate::admission::{Claim, Held};
+use crate::admission::{Claim, MemoryGuard};
 use crate::choice::ActiveSettings;
 use crate::telemetry::{About, Labels};
 
@@ -36,7 +36,7 @@ pub(super) struct Exchange {
     /// When the head and the latest data were passed.
     first: Option<Instant>,
     last: Option<Instant>,
-    _held: Option<Held>,
+    _memory: Option<MemoryGuard>,
     /// Its line of the access log.
     line: Option<Box<Line>>,
     /// Measurements that only a record needs.
@@ -78,7 +78,7 @@ impl Exchange {
             taken: 0,
             first: None,
             last: None,
-            _held: held,
+            _memory: held,
             line: None,
             measurements,
         }

@@ -7,7 +7,7 @@ use uncork_quic::{ConnectionStart, Observation};
 use uncork_units::TimeDelta;
 
 use super::busy::BusyTimes;
-use super::resume::Lent;
+use super::resume::BorrowedObservation;
 use crate::timing::Transport;
 use uncork_flow::{EcnEvidence, EcnUse, StartRecord, TransportFigures};
 
@@ -16,7 +16,7 @@ pub(super) fn figures(
     seen: &Observation,
     packets_sent: u64,
     busy: BusyTimes,
-    lent: Option<Lent>,
+    lent: Option<BorrowedObservation>,
 ) -> TransportFigures {
     let nanos = |time: Duration| TimeDelta::from_nanos(time.as_nanos() as u64);
     TransportFigures {
@@ -41,7 +41,7 @@ pub(super) fn figures(
     }
 }
 
-fn start(start: &ConnectionStart, lent: Option<Lent>) -> StartRecord {
+fn start(start: &ConnectionStart, lent: Option<BorrowedObservation>) -> StartRecord {
     StartRecord {
         window_bytes: Some(start.initial_window),
         // As all that the stack sends (RFC 9002 §7.7).

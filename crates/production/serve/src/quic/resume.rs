@@ -33,7 +33,7 @@ pub(crate) struct ResumeStore {
 
 /// An observation that a connection begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Lent {
+pub(crate) struct BorrowedObservation {
     pub(crate) hint: ResumeHint,
     pub(crate) age: Duration,
 }
@@ -41,12 +41,12 @@ pub(crate) struct Lent {
 /// Two halves: when the newer one is full, it replaces the older one.
 #[derive(Debug, Default)]
 struct Generations {
-    newer: HashMap<ClientNetwork, Kept>,
-    older: HashMap<ClientNetwork, Kept>,
+    newer: HashMap<ClientNetwork, SavedObservation>,
+    older: HashMap<ClientNetwork, SavedObservation>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Kept {
+struct SavedObservation {
     hint: ResumeHint,
     at: Instant,
     /// One connection at a time uses it (RFC 9959 §3.2).
@@ -54,11 +54,11 @@ struct Kept {
 }
 
 impl Generations {
-    fn remove(&mut self, network: ClientNetwork) -> Option<Kept> {
+    fn remove(&mut self, network: ClientNetwork) -> Option<SavedObservation> {
         self.newer.remove(&network).or_else(|| self.older.remove(&network))
     }
 
-    fn insert(&mut self, network: ClientNetwork, kept: Kept) {
+    fn insert(&mut self, network: ClientNetwork, kept: SavedObservation) {
         if self.newer.len() >= MAX_NETWORKS / 2 {
             self.older = mem::take(&mut self.newer);
         }
@@ -68,7 +68,7 @@ impl Generations {
 
 impl ResumeStore {
     /// What a new connection of `client` may begin with, until [`Self::end`]: not if another one has it (RFC 9959 §3.2).
-    pub(crate) fn lend(&self, client: IpAddr, now: Instant) -> Option<Lent> {
+    pub(crate) fn lend(&self, client: IpAddr, now: Instant) -> Option<BorrowedObservation> {
         self.is_wanted.store(true, Ordering::Relaxed);
         let network = ClientNetwork::of(client);
         let mut networks = self.networks();
@@ -77,13 +77,19 @@ impl ResumeStore {
         if age > LIFETIME {
             return None;
         }
-        networks.insert(network, Kept { is_lent: true, ..kept });
-        (!kept.is_lent).then_some(Lent { hint: kept.hint, age })
+        networks.insert(network, SavedObservation { is_lent: true, ..kept });
+        (!kept.is_lent).then_some(BorrowedObservation { hint: kept.hint, age })
     }
 
     /// A connection of `client` has ended, which had begun with `had`. Its own observation replaces an earlier one. One that
     /// met congestion is deleted (RFC 9959 §3.5).
-    pub(crate) fn end(&self, client: IpAddr, now: Instant, had: Option<Lent>, seen: &Observation) {
+    pub(crate) fn end(
+        &self,
+        client: IpAddr,
+        now: Instant,
+        had: Option<BorrowedObservation>,
+        seen: &Observation,
+    ) {
         if !self.is_wanted.load(Ordering::Relaxed) {
             return;
         }
@@ -97,10 +103,10 @@ impl ResumeStore {
         match (own, networks.remove(network)) {
             (Some(hint), before) => {
                 let is_lent = before.is_some_and(|before| before.is_lent) && had.is_none();
-                networks.insert(network, Kept { hint, at: now, is_lent });
+                networks.insert(network, SavedObservation { hint, at: now, is_lent });
             }
             (None, Some(kept)) if outcome != Some(ResumeOutcome::Retreated) => {
-                networks.insert(network, Kept { is_lent: false, ..kept });
+                networks.insert(network, SavedObservation { is_lent: false, ..kept });
             }
             (None, _) => {}
         }
@@ -135,7 +141,9 @@ mod tests {
     }
 
     fn keep(store: &ResumeStore, client: IpAddr, at: Instant, hint: ResumeHint) {
-        store.networks().insert(ClientNetwork::of(client), Kept { hint, at, is_lent: false });
+        store
+            .networks()
+            .insert(ClientNetwork::of(client), SavedObservation { hint, at, is_lent: false });
     }
 
     /// An arbitrary time: only differences matter.
@@ -149,7 +157,7 @@ mod tests {
         let (store, now) = (ResumeStore::default(), epoch());
         keep(&store, client(1), now, hint(500));
         let later = now + Duration::from_mins(1);
-        let lent = Lent { hint: hint(500), age: Duration::from_mins(1) };
+        let lent = BorrowedObservation { hint: hint(500), age: Duration::from_mins(1) };
         assert_eq!(store.lend(client(200), later), Some(lent), "a neighbour");
         assert_eq!(store.lend(client(1), later), None, "it is in use");
         assert_eq!(store.lend([198, 51, 100, 1].into(), later), None, "another network");

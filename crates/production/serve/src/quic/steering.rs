@@ -7,7 +7,7 @@ use std::time::Instant;
 use uncork_policy::Settings;
 use uncork_quic::{Handle, Observation};
 
-use super::resume::{Lent, ResumeStore};
+use super::resume::{BorrowedObservation, ResumeStore};
 use crate::choice::{ActiveSettings, Choice, RequestFacts};
 
 /// Applies the current choice. Requests on the same connection share its controller: a change by
@@ -29,12 +29,12 @@ struct Resume {
     client: IpAddr,
     accepted: Instant,
     has_asked: bool,
-    lent: Option<Lent>,
+    lent: Option<BorrowedObservation>,
 }
 
 impl Resume {
     /// Borrows an observation when the settings ask for it first.
-    fn lent(&mut self) -> Option<Lent> {
+    fn lent(&mut self) -> Option<BorrowedObservation> {
         if !std::mem::replace(&mut self.has_asked, true) {
             self.lent = self.store.lend(self.client, self.accepted);
         }
@@ -55,7 +55,7 @@ impl QuicSteering {
     }
 
     /// What the connection began with.
-    pub(super) fn lent(&self) -> Option<Lent> {
+    pub(super) fn lent(&self) -> Option<BorrowedObservation> {
         self.state().resume.lent
     }
 

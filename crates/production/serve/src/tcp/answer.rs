@@ -15,7 +15,7 @@ use http_body::{Body, Frame, SizeHint};
 
 use super::steering::TcpSteering;
 use crate::access_log::Line;
-use crate::admission::Held;
+use crate::admission::MemoryGuard;
 use crate::choice::{RequestFacts, host};
 use crate::clock;
 use crate::piece::PieceSize;
@@ -119,7 +119,7 @@ impl RequestHandler {
             Line::new(log, addresses, today, request, response.status().as_u16())
         });
         let progress = Arc::clone(&self.progress);
-        (response, Sending { progress, id, taken: 0, line: line.map(Box::new), _held: held })
+        (response, Sending { progress, id, taken: 0, line: line.map(Box::new), _memory: held })
     }
 }
 
@@ -177,7 +177,7 @@ pub(super) struct Sending {
     id: u64,
     taken: u64,
     line: Option<Box<Line>>,
-    _held: Held,
+    _memory: MemoryGuard,
 }
 
 impl Sending {

@@ -10,7 +10,7 @@ use uncork_cc::CcSpec;
 use super::congestion::{active_controller, choose, kernels_default};
 use crate::error::ServeError;
 
-/// Most connections that may wait to be accepted; the kernel's own limit is `net.core.somaxconn`.
+/// Maximum number of connections that wait to be accepted; the kernel's own limit is `net.core.somaxconn`.
 const BACKLOG: u32 = 4096;
 
 /// The configuration of a listener: its address and congestion control.
