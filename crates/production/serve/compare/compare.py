@@ -170,7 +170,7 @@ def uncork(bench, program=None, *more):
     return bench.command(
         "server", program, "serve", "--root", directory / "files", "--listen", f"{SERVER}:{PORT}",
         "--tls-cert", directory / "cert.pem", "--tls-key", directory / "key.pem", "--quiet",
-        "--connections", 2 * bench.options.idle, "--network-share", 100,
+        "--max-connections", 2 * bench.options.idle, "--network-share", 100,
         *bench.options.serve_options.split(), *(str(each).format(here=directory) for each in more), is_other=is_inside,
     )  # fmt: skip
 

@@ -137,7 +137,7 @@ pub enum ServeError {
     )]
     NeedsRestart(&'static str),
     /// The limit of connections is zero.
-    #[error("'--connections 0' serves no one: give at least 1")]
+    #[error("'--max-connections 0' serves no one: give at least 1")]
     NoConnections,
     /// Plain HTTP would be reachable from other machines, which the configuration does not allow.
     #[error(

@@ -15,6 +15,16 @@ Examples:
   uncork lab list
   uncork lab run litespeed-loss -o report";
 
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  uncork completions bash > ~/.local/share/bash-completion/completions/uncork
+  uncork completions zsh > ~/.zfunc/_uncork";
+
+const MAN_EXAMPLES: &str = "\
+Examples:
+  uncork man | man -l -
+  uncork man lab run | man -l -";
+
 /// First the purpose, then examples.
 const HELP: &str = "\
 {about-with-newline}
@@ -66,11 +76,13 @@ pub(crate) enum Command {
         arguments: Vec<OsString>,
     },
     /// Print shell completions
+    #[command(before_help = COMPLETIONS_EXAMPLES)]
     Completions {
         /// Shell
         shell: Shell,
     },
-    /// Print a manual page: uncork man | man -l -
+    /// Print a manual page
+    #[command(before_help = MAN_EXAMPLES)]
     Man {
         /// Command to describe: compare, lab run
         command: Vec<String>,
@@ -83,10 +95,28 @@ mod tests {
     use clap::error::ErrorKind;
 
     use super::*;
+    use crate::manual::examples;
 
     #[test]
     fn definition_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    /// Python prints the help of `experiment` and `learn`.
+    #[test]
+    fn every_command_has_an_example_in_its_help() {
+        let mut commands = vec![(String::new(), Cli::command())];
+        let mut lacking = Vec::new();
+        while let Some((parent, command)) = commands.pop() {
+            let name = format!("{parent} {}", command.get_name()).trim().to_owned();
+            let is_of_python = command.is_disable_help_flag_set();
+            if !is_of_python && !examples(&command).iter().any(|it| it.contains(&*name)) {
+                lacking.push(name.clone());
+            }
+            let shown = command.get_subcommands().filter(|it| !it.is_hide_set());
+            commands.extend(shown.map(|it| (name.clone(), it.clone())));
+        }
+        assert!(lacking.is_empty(), "no example of {lacking:?}");
     }
 
     /// Defaults are texts that are only parsed when the command runs.

@@ -40,22 +40,16 @@ pub(crate) fn report(failure: Failure) -> ExitCode {
             if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
                 return help(&text);
             }
-            if color::on_stderr(Color::Auto) {
-                stderr::styled(&text.ansi().to_string());
-            } else {
-                stderr::styled(&text.to_string());
-            }
-            USAGE.into()
-        }
-        Failure::Value(message) => {
-            eprintln!("error: {message}\n\nFor more information, try '--help'.");
+            let is_styled = color::on_stderr(Color::Auto);
+            let text = if is_styled { text.ansi().to_string() } else { text.to_string() };
+            stderr::styled(without_advice(&text));
             USAGE.into()
         }
         Failure::Shown(message) => {
             stderr::styled(&format!("{message}\n"));
             USAGE.into()
         }
-        Failure::Usage(message) => error(&message, USAGE),
+        Failure::Value(message) | Failure::Usage(message) => error(&message, USAGE),
         Failure::Missed(message) => error(&message, MISSED),
         Failure::Environment(message) => error(&message, ENVIRONMENT),
         Failure::Interrupted(message) => {
@@ -65,6 +59,11 @@ pub(crate) fn report(failure: Failure) -> ExitCode {
         #[cfg(feature = "full")]
         Failure::Status(status) => status.into(),
     }
+}
+
+/// An error of the parser without its last sentence, which points to `--help`: the error itself has the remedy.
+fn without_advice(text: &str) -> &str {
+    text.find("\nFor more information").map_or(text, |end| &text[..end])
 }
 
 /// Prints help, which is data of its command.

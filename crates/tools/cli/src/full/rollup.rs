@@ -18,6 +18,11 @@ use crate::stdout;
 const EXAMPLES: &str = "\
 Examples:
   uncork records rollup records/ -o rollups/
+  uncork records ship /var/lib/uncork/records s3://telemetry/uncork/edge1";
+
+const ROLLUP_EXAMPLES: &str = "\
+Examples:
+  uncork records rollup records/ -o rollups/
   uncork records rollup monday.jsonl tuesday.jsonl -o rollups/ --host edge1 --period 10min
   uncork records rollup rollups/ -o merged/";
 
@@ -31,6 +36,7 @@ const FILES: &str = "<FILE|DIR>...";
 
 /// Make roll-ups of flow records, and ship them to a store (docs/reference/rollups.md)
 #[derive(Args, Debug)]
+#[command(before_help = EXAMPLES)]
 pub(crate) struct RecordsArgs {
     #[command(subcommand)]
     command: RecordsCommand,
@@ -39,7 +45,7 @@ pub(crate) struct RecordsArgs {
 #[derive(Debug, Subcommand)]
 enum RecordsCommand {
     /// Make roll-ups: counts by client network, arm and period that any engine can add up
-    #[command(before_help = EXAMPLES, after_help = AFTER)]
+    #[command(before_help = ROLLUP_EXAMPLES, after_help = AFTER)]
     Rollup(RollupFilesArgs),
     /// Ship finished files of a directory to a store, each once
     #[cfg(target_os = "linux")]

@@ -16,6 +16,19 @@ Examples:
   uncork lab run litespeed-loss -o report
   uncork lab show litespeed-loss > mine.toml";
 
+const LIST_EXAMPLES: &str = "\
+Example:
+  uncork lab list";
+
+const SHOW_EXAMPLES: &str = "\
+Example:
+  uncork lab show litespeed-loss > mine.toml";
+
+const PRESETS_EXAMPLES: &str = "\
+Examples:
+  uncork lab presets
+  uncork lab presets lte";
+
 const RUN_EXAMPLES: &str = "\
 Examples:
   uncork lab run litespeed-loss
@@ -50,13 +63,16 @@ pub(crate) struct LabArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabCommand {
     /// List the built-in scenarios
+    #[command(before_help = LIST_EXAMPLES)]
     List,
     /// Print the file of a built-in scenario: copy it and edit it
+    #[command(before_help = SHOW_EXAMPLES)]
     Show {
         /// Its name, as `uncork lab list` has it
         name: String,
     },
     /// List the presets, paths of access networks; or the values of one, with their sources
+    #[command(before_help = PRESETS_EXAMPLES)]
     Presets {
         /// Its name, as `uncork lab presets` lists it
         #[arg(value_parser = presets(), hide_possible_values = true)]

@@ -87,7 +87,7 @@ fn flags_win_over_keys_and_tables_are_read() {
     replace(
         &scratch,
         "root = \"other\"\nlisten = [\"127.0.0.1:1\", \"127.0.0.1:2=nosuchcc\"]\nself_signed = true\n\
-         streams = 50\nhead_time = \"5s\"\n[headers]\nX-Mine = \"1\"\n",
+         max_streams = 50\nhead_time = \"5s\"\n[headers]\nX-Mine = \"1\"\n",
     );
     let serve = command("serve --config serve.toml --root public --listen 127.0.0.1:0");
     let server = Server::start(serve, &scratch.path(""), 2);
@@ -102,7 +102,7 @@ fn errors_show_place_value_and_remedy() {
     for (text, words) in [
         ("rot = \"public\"", "unknown key `rot`\n --> serve.toml:1:1"),
         ("rot = \"public\"", "did you mean `root`?"),
-        ("root = \"public\"\nconnections = \"many\"", "--> serve.toml:2:15"),
+        ("root = \"public\"\nmax_connections = \"many\"", "--> serve.toml:2:19"),
         ("root = \"public\"\nnetwork_share = 101", "101 is not in 1..=100"),
         ("root = \"public\"\nindex = \"yes\"", "a string where true or false belongs"),
         ("root = \"public\"\nidle_time = \"0s\"", "is not possible"),
@@ -146,7 +146,7 @@ fn reload_changed_file_active_or_the_old_one_stays() {
         (format!("rot = \"public\"\n{LISTEN}"), "did you mean `root`?"),
         (format!("root = \"missing\"\n{LISTEN}"), "cannot serve 'missing'"),
         (
-            format!("root = \"public\"\nstreams = 7\n{LISTEN}"),
+            format!("root = \"public\"\nmax_streams = 7\n{LISTEN}"),
             "cannot change while the server runs",
         ),
     ] {

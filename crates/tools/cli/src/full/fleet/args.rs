@@ -61,6 +61,23 @@ const STATUS_AFTER: &str = "\
 Exit status: 0 as it should be, 1 something needs attention (such as a host that cannot activate its version), 2 wrong usage, 3 the \
 store cannot be read, 5 a bug.";
 
+const ROLL_BACK_EXAMPLES: &str = "\
+Examples:
+  uncork fleet rollback /srv/fleet --key fleet.key
+  uncork fleet rollback /srv/fleet 12 --key fleet.key  # to version 12";
+
+const FREEZE_EXAMPLES: &str = "\
+Examples:
+  uncork fleet freeze /srv/fleet --key fleet.key
+  uncork fleet freeze /srv/fleet --key fleet.key --off";
+
+const EXAMPLES: &str = "\
+Examples:
+  uncork fleet keygen fleet.key
+  uncork fleet publish /srv/fleet policy.toml --key fleet.key
+  uncork fleet status /srv/fleet --public-key fleet.key.pub
+  uncork fleet rollback /srv/fleet --key fleet.key";
+
 const ROLL_BACK_AFTER: &str = "\
 Hosts return at their next poll: from a version that goes out to the stable one, otherwise from the stable one to the one before, or to \
 VERSION. It needs no stage, and ends a freeze. Agents refuse an older version without it.
@@ -70,6 +87,7 @@ valid version, 5 a bug.";
 
 /// Roll policies out to many hosts: signed versions in a store, in stages (docs/reference/fleet.md)
 #[derive(Args, Debug)]
+#[command(before_help = EXAMPLES)]
 pub(crate) struct FleetArgs {
     #[command(subcommand)]
     pub(super) command: FleetCommand,
@@ -119,7 +137,7 @@ pub(super) enum FleetCommand {
         metrics: Option<PathBuf>,
     },
     /// Have all hosts return to the version before, at their next poll
-    #[command(after_help = ROLL_BACK_AFTER)]
+    #[command(before_help = ROLL_BACK_EXAMPLES, after_help = ROLL_BACK_AFTER)]
     Rollback {
         #[command(flatten)]
         store: WriteArgs,
@@ -128,6 +146,7 @@ pub(super) enum FleetCommand {
         version: Option<u64>,
     },
     /// Have all hosts stay where they are
+    #[command(before_help = FREEZE_EXAMPLES)]
     Freeze {
         #[command(flatten)]
         store: WriteArgs,
@@ -211,7 +230,7 @@ pub(super) struct PublishArgs {
         requires = "policy"
     )]
     pub(super) stages: Vec<Stage>,
-    /// Least time of a stage
+    /// Minimum time of a stage
     #[arg(long, value_name = "TIME", default_value = "1h", requires = "policy")]
     pub(super) hold: TimeDelta,
     /// Time after which hosts return to their default (at least 1h)

@@ -5,6 +5,16 @@ use uncork_kernel::Algorithm;
 
 use crate::values::TextFormat;
 
+const EXAMPLES: &str = "\
+Examples:
+  sudo uncork kernel status
+  sudo uncork kernel load
+  sudo uncork kernel unload";
+
+const LIST_EXAMPLES: &str = "\
+Example:
+  uncork kernel list";
+
 const LOAD_EXAMPLES: &str = "\
 Examples:
   sudo uncork kernel load
@@ -18,6 +28,11 @@ It needs Linux 6.1 or newer with BTF, CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN (ro
 
 Exit status: 0 loaded, 1 it was loaded before, 2 wrong usage, 3 not possible on this machine, 5 a bug.";
 
+const UNLOAD_EXAMPLES: &str = "\
+Examples:
+  sudo uncork kernel unload
+  sudo uncork kernel unload uncork_prague";
+
 const UNLOAD_AFTER: &str = "\
 Connections that use it keep it until they end. A controller that is named is unregistered also if its pin is not there: another \
 user may have moved it (this needs CAP_SYS_ADMIN, and Linux 6.11). If it is the default of this network namespace, \
@@ -26,12 +41,22 @@ default is set.
 
 Exit status: 0 unloaded, 1 it was not loaded, 2 wrong usage, 3 not possible on this machine, 5 a bug.";
 
+const UPGRADE_EXAMPLES: &str = "\
+Examples:
+  sudo uncork kernel upgrade
+  sudo uncork kernel upgrade uncork_bbr3";
+
 const UPGRADE_AFTER: &str = "\
 New connections get the controller of this program; open ones keep theirs. It is always available, but \
 before Linux 6.4 it cannot be chosen by name for a moment. A network namespace with this default keeps its copy until the \
 default is set: this is done in the current namespace, and as root in those of all processes and of `ip netns`. Others are reported.
 
 Exit status: 0 upgraded, 1 none is loaded, 2 wrong usage, 3 not possible on this machine, 5 a bug.";
+
+const STATUS_EXAMPLES: &str = "\
+Examples:
+  sudo uncork kernel status
+  sudo uncork kernel status --format json";
 
 const STATUS_AFTER: &str = "\
 Connections are those of all network namespaces that this user may enter; the default is that of the current one.
@@ -40,6 +65,7 @@ Exit status: 0 shown, 2 wrong usage, 3 this machine cannot load controllers (the
 
 /// Run the library's controllers in the Linux kernel, by BPF (docs/reference/kernel.md)
 #[derive(Args, Debug)]
+#[command(before_help = EXAMPLES)]
 pub(crate) struct KernelArgs {
     #[command(subcommand)]
     pub(super) command: KernelCommand,
@@ -48,6 +74,7 @@ pub(crate) struct KernelArgs {
 #[derive(Debug, Subcommand)]
 pub(super) enum KernelCommand {
     /// List the controllers that this program can load
+    #[command(before_help = LIST_EXAMPLES)]
     List,
     /// Load controllers, so that sockets can choose them
     #[command(before_help = LOAD_EXAMPLES, after_help = LOAD_AFTER)]
@@ -60,21 +87,21 @@ pub(super) enum KernelCommand {
         default: bool,
     },
     /// Replace loaded controllers by those of this program
-    #[command(after_help = UPGRADE_AFTER)]
+    #[command(before_help = UPGRADE_EXAMPLES, after_help = UPGRADE_AFTER)]
     Upgrade {
         /// Controllers; default: all that are loaded
         #[arg(value_name = "NAME", value_parser = parse)]
         names: Vec<Algorithm>,
     },
     /// Unload controllers
-    #[command(after_help = UNLOAD_AFTER)]
+    #[command(before_help = UNLOAD_EXAMPLES, after_help = UNLOAD_AFTER)]
     Unload {
         /// Controllers; default: all that are loaded
         #[arg(value_name = "NAME", value_parser = parse)]
         names: Vec<Algorithm>,
     },
     /// Show which controllers are loaded, and who uses them
-    #[command(after_help = STATUS_AFTER)]
+    #[command(before_help = STATUS_EXAMPLES, after_help = STATUS_AFTER)]
     Status {
         /// Output format
         #[arg(long, default_value = "human")]

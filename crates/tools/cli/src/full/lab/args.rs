@@ -141,7 +141,7 @@ pub(super) struct OracleArgs {
     /// The controller that they might have
     #[arg(long, value_name = "CC", default_value = "bbr3", help_heading = "Comparison")]
     pub(super) treated: CcSpec,
-    /// Most connections with each controller for a group of networks, and as many with small objects; on
+    /// Maximum connections with each controller for a group of networks, and as many with small objects; on
     /// average: more where there is more traffic, fewer where the lift is known well enough
     #[arg(long, value_name = "N", value_parser = sample, default_value = "1000")]
     #[arg(allow_hyphen_values = true, help_heading = "Comparison")]

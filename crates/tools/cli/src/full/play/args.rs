@@ -12,6 +12,11 @@ use uncork_units::{ByteCount, Rate, TimeDelta};
 
 use crate::values::{Color, Format, count, seed};
 
+const EXAMPLES: &str = "\
+Examples:
+  uncork play get https://example.org/file
+  uncork play audio https://example.org/song.ogg";
+
 const GET_EXAMPLES: &str = "\
 Examples:
   uncork play get https://example.org/file
@@ -30,6 +35,7 @@ Exit status: 0 everything arrived, 1 something did not, 2 wrong usage, 3 not pos
 
 /// Measure HTTP downloads and music playback as a client sees them (docs/reference/play.md)
 #[derive(Args, Debug)]
+#[command(before_help = EXAMPLES)]
 pub(crate) struct PlayArgs {
     #[command(subcommand)]
     pub(super) command: PlayCommand,
@@ -66,7 +72,7 @@ pub(super) struct GetArgs {
     #[arg(long, value_name = "N", default_value = "1", value_parser = count)]
     #[arg(help_heading = "Downloads")]
     pub(super) repeat: u32,
-    /// Least time between the starts of two downloads
+    /// Minimum time between the starts of two downloads
     #[arg(long, value_name = "TIME", default_value = "0s", help_heading = "Downloads")]
     pub(super) gap: TimeDelta,
     /// Save the download to FILE once it is complete [default: discard]

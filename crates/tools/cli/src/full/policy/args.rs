@@ -9,6 +9,12 @@ use uncork_units::ByteCount;
 
 use crate::values::{Color, TextFormat};
 
+const EXAMPLES: &str = "\
+Examples:
+  uncork policy check policy.toml
+  uncork policy explain policy.toml --listener public --ip 203.0.113.9
+  uncork policy ecn records/ -o ecn.table";
+
 const CHECK_EXAMPLES: &str = "\
 Examples:
   uncork policy check policy.toml";
@@ -42,6 +48,7 @@ Exit status: 0 done, 2 wrong usage or no such connection, 3 a file cannot be rea
 
 /// Check and explain policies, which choose a controller for each connection (docs/reference/policy.md)
 #[derive(Args, Debug)]
+#[command(before_help = EXAMPLES)]
 pub(crate) struct PolicyArgs {
     #[command(subcommand)]
     pub(super) command: PolicyCommand,

@@ -107,49 +107,50 @@ pub(crate) struct ServeArgs {
     /// Allow HTTP without TLS on addresses that other machines can reach
     #[arg(long, conflicts_with_all = ["tls_cert", "self_signed"], help_heading = "Transport")]
     pub(super) plain: bool,
-    /// Most open connections per listener; for further ones the idlest end
-    #[arg(long, value_name = "N", default_value = "10000", value_parser = count)]
+    /// Open connections per listener; beyond it the idlest closes
+    #[arg(long, alias = "connections", value_name = "N", default_value = "10000")]
+    #[arg(value_parser = count, help_heading = "Limits")]
+    pub(super) max_connections: u32,
+    /// Memory that clients may hold
+    #[arg(long, alias = "memory", value_name = "SIZE", default_value = "1GB")]
     #[arg(help_heading = "Limits")]
-    pub(super) connections: u32,
-    /// Most memory that clients may hold
-    #[arg(long, value_name = "SIZE", default_value = "1GB", help_heading = "Limits")]
-    pub(super) memory: ByteCount,
-    /// What one client network may have of connections and memory, in percent
+    pub(super) max_memory: ByteCount,
+    /// Share of connections and memory that one limited network may have, in percent
     #[arg(long, value_name = "PERCENT", default_value = "25", help_heading = "Limits")]
     #[arg(value_parser = clap::value_parser!(u8).range(1..=100))]
     pub(super) network_share: u8,
-    /// Most connections of one client network per listener [default: its share]
+    /// Maximum connections of one limited network per listener [default: its share]
     #[arg(long, value_name = "N", help_heading = "Limits")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) network_connections: Option<u32>,
-    /// Most requests per second of one client network, and at once; further ones get 429 [default: no limit]
+    /// Maximum requests per second of one limited network, and at once; further ones get 429 [default: no limit]
     #[arg(long, value_name = "N", help_heading = "Limits")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(super) network_requests: Option<u32>,
-    /// Most that one client network gets of bodies per second, at least 1mbit [default: no limit]
+    /// Maximum rate of bodies to one limited network, at least 1mbit [default: no limit]
     #[arg(long, value_name = "RATE", value_parser = network_rate, help_heading = "Limits")]
     pub(super) network_rate: Option<Rate>,
-    /// Bits of an IPv4 address that name a client network
+    /// Prefix length of a limited network, IPv4
     #[arg(long, value_name = "BITS", default_value = "32", help_heading = "Limits")]
     #[arg(value_parser = clap::value_parser!(u8).range(0..=32))]
     pub(super) network_v4: u8,
-    /// Bits of an IPv6 address that name a client network
+    /// Prefix length of a limited network, IPv6
     #[arg(long, value_name = "BITS", default_value = "56", help_heading = "Limits")]
     #[arg(value_parser = clap::value_parser!(u8).range(0..=128))]
     pub(super) network_v6: u8,
-    /// Most concurrent requests per connection of HTTP/2 and HTTP/3
-    #[arg(long, value_name = "N", default_value = "100", help_heading = "Limits")]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub(super) streams: u32,
-    /// Most time from accepting a connection to the end of its first request's head, TLS included
+    /// Concurrent requests per connection of HTTP/2 and HTTP/3
+    #[arg(long, alias = "streams", value_name = "N", default_value = "100")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = "Limits")]
+    pub(super) max_streams: u32,
+    /// Maximum time from accepting a connection to the end of its first request's head, TLS included
     #[arg(long, value_name = "TIME", default_value = "10s", help_heading = "Limits")]
     #[arg(value_parser = timeout)]
     pub(super) head_time: TimeDelta,
-    /// Most time between requests
+    /// Maximum time between requests
     #[arg(long, value_name = "TIME", default_value = "1min", help_heading = "Limits")]
     #[arg(value_parser = timeout)]
     pub(super) idle_time: TimeDelta,
-    /// Most time in which a client takes nothing of a response
+    /// Maximum time in which a client takes nothing of a response
     #[arg(long, value_name = "TIME", default_value = "30s", help_heading = "Limits")]
     #[arg(value_parser = timeout)]
     pub(super) stall_time: TimeDelta,
@@ -171,7 +172,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "TIME", default_value = "5min", requires = "records")]
     #[arg(help_heading = "Telemetry")]
     pub(super) records_every: TimeDelta,
-    /// Most records per Parquet file; they are kept in memory until it is written
+    /// Maximum records per Parquet file; they are kept in memory until it is written
     #[arg(long, value_name = "N", default_value = "50000", value_parser = count)]
     #[arg(requires = "records", help_heading = "Telemetry")]
     pub(super) records_rows: u32,

@@ -303,14 +303,14 @@ fn listeners(args: &ServeArgs) -> Vec<ListenerSpec> {
 
 fn limits(args: &ServeArgs) -> Limits {
     Limits {
-        connections: args.connections as usize,
-        memory: args.memory.as_u64(),
+        connections: args.max_connections as usize,
+        memory: args.max_memory.as_u64(),
         network_share: args.network_share,
         network_connections: args.network_connections.map(|most| most as usize),
         network_requests: args.network_requests,
         network_rate: args.network_rate.map(Rate::bytes_per_sec),
         network_bits: (args.network_v4, args.network_v6),
-        streams: args.streams,
+        streams: args.max_streams,
         head_time: args.head_time.into(),
         idle_time: args.idle_time.into(),
         stall_time: args.stall_time.into(),

@@ -11,12 +11,23 @@ use crate::full::rollup_args::RollupArgs;
 use crate::full::ttl::ttl;
 use crate::values::{Color, TextFormat};
 
+const EXAMPLES: &str = "\
+Examples:
+  sudo uncork steer apply policy.toml --cgroup /sys/fs/cgroup/system.slice/nginx.service
+  sudo uncork steer status
+  sudo uncork steer revert";
+
+const CONFIRM_EXAMPLES: &str = "\
+Examples:
+  sudo uncork steer confirm
+  sudo uncork steer confirm --cgroup /sys/fs/cgroup/web";
+
 const APPLY_EXAMPLES: &str = "\
 Examples:
   sudo uncork steer apply policy.toml --cgroup /sys/fs/cgroup/system.slice/nginx.service
   sudo uncork steer apply policy.toml --cgroup /sys/fs/cgroup/web --listener public=443 --listener internal=8443
   sudo uncork steer apply policy.toml --cgroup /sys/fs/cgroup/web --geo asn.mmdb --geo country.mmdb
-  sudo uncork steer apply policy.toml --cgroup /sys/fs/cgroup/web --ttl 10min  # rolled back in 10 minutes, unless:
+  sudo uncork steer apply policy.toml --cgroup /sys/fs/cgroup/web --ttl 10min  # rolled back after 10 min unless you run:
   sudo uncork steer confirm";
 
 const APPLY_AFTER: &str = "\
@@ -93,6 +104,7 @@ file cannot be written, 5 a bug.";
 
 /// Give the connections of any server controllers by a policy, by BPF (docs/reference/steer.md)
 #[derive(Args, Debug)]
+#[command(before_help = EXAMPLES)]
 pub(crate) struct SteerArgs {
     #[command(subcommand)]
     pub(super) command: SteerCommand,
@@ -104,7 +116,7 @@ pub(super) enum SteerCommand {
     #[command(before_help = APPLY_EXAMPLES, after_help = APPLY_AFTER)]
     Apply(SteerApplyArgs),
     /// Keep the policy that `apply --ttl` has made active
-    #[command(after_help = CONFIRM_AFTER)]
+    #[command(before_help = CONFIRM_EXAMPLES, after_help = CONFIRM_AFTER)]
     Confirm(CgroupArgs),
     /// Roll a policy back that is not confirmed; `apply --ttl` starts it
     #[command(hide = true)]
