@@ -1,5 +1,5 @@
-"""Checks links and the headings that they name; of docs/ also headers of tables, contents, lengths, schemas, quoted messages and
-questions.tsv.
+"""Checks links and the headings that they name; of docs/ also headers of tables, contents, lengths, schemas, quoted messages,
+and questions.tsv.
 
 python3 site/check.py         # prints the words of each part and every problem; exits with 1 if there is a problem
 """

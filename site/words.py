@@ -12,7 +12,7 @@ import re
 import sys
 from fnmatch import fnmatch
 
-from pages import CODE, FENCED, ROOT, files
+from pages import CODE, ROOT, files
 
 WORDS = ROOT / "site/words.tsv"
 ALLOWED = ROOT / "site/words-allowed.tsv"
@@ -31,8 +31,10 @@ OTHERS = (
     "vendor/",
 )
 GENERATED = (".snap", ".svg", ".json", ".jsonl", ".lock")
+# Fenced blocks of a language. Those of text, and without a label, have what programs print, and figures.
+FENCED_CODE = re.compile(r"^```(?!text\b)\w.*?^```", re.MULTILINE | re.DOTALL)
 # The parts of a page that are not prose.
-NO_PROSE = (FENCED, CODE, re.compile(r"\]\([^()\s]*\)"))
+NO_PROSE = (FENCED_CODE, CODE, re.compile(r"\]\([^()\s]*\)"))
 
 
 def load_words() -> tuple[re.Pattern[str], dict[str, str]]:
