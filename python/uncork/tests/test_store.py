@@ -177,7 +177,9 @@ def test_agent__files_behind_https__are_only_read(host: Host, tmp_path: Path) ->
     host.server.trusted = files[0]
     with web_server(tmp_path / "files", files) as (address, statuses):
         line = f"agent {address}/fleet -o edge1 --host edge1 --public-key fleet.key.pub --once"
-        assert "version 1 is active" in host.run(line, 0)
+        said = host.run(line, 0)
+        assert "version 1 is active" in said
+        assert "note: this store takes no reports; stages have no evidence" in said
         assert set(statuses) == {200}
         process = host.start(*line.replace("--once", "--every 1s").split())
         until = time.monotonic() + 60
