@@ -102,6 +102,20 @@ def test_records_that_are_not_there_are_named(tmp_path: Path) -> None:
             uncork.Experiment(records).analyze()
 
 
+@pytest.mark.parametrize("records", [None, 3, b"records", [None], ["records", 3]])
+def test_records_that_are_no_paths_are_named(records: object) -> None:
+    with pytest.raises(uncork.InputError) as caught:
+        uncork.Experiment(records)  # type: ignore[arg-type]
+    assert caught.value.place == f"records={records!r}"
+    assert "Experiment('records')" in caught.value.remedy
+
+
+@pytest.mark.parametrize("records", ["--help", "-x"])
+def test_a_path_that_looks_like_an_option_is_a_path(records: str) -> None:
+    with pytest.raises(uncork.InputError, match=f"^{records}: no such file"):
+        uncork.Experiment(records).analyze()
+
+
 def test_a_list_of_keys_is_not_a_single_text() -> None:
     with pytest.raises(uncork.InputError, match="not a list"):
         uncork.Experiment("records", where="country=PE").analyze()

@@ -74,12 +74,41 @@ def test_equal_seeds_give_equal_episodes() -> None:
         ({"speed": "1"}, "speed"),
         ({"loss": "0%,1%"}, "path"),
         ({"rtt": lambda _: 40}, "rtt=40"),
+        ({"cc": "cubic"}, "cc"),
+        ({"flows": "3"}, "flows"),
+        ({"size": "1MB"}, "size"),
+        ({"rivals": 5}, "rivals=5"),
+        ({"rivals": ["cubic", 5]}, "rivals=['cubic', 5]"),
+        ({"rivals": ["cubic\ud800"]}, "rivals"),
+        ({"rate": "\ud800"}, "rate"),
+        ({"rate": lambda _: "20mbit\ud800"}, "rate"),
     ],
 )
 def test_wrong_options_are_exceptions_with_place(options: dict[str, Any], place: str) -> None:
     with pytest.raises(uncork.InputError) as caught:
         env(**options).reset(seed=1)
     assert caught.value.place == place
+    assert caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("options", "place"),
+    [(5, "options=5"), ({3: "x"}, "3"), ({"cc": "cubic"}, "cc"), ({"rate": "x"}, "rate=x")],
+)
+def test_wrong_options_of_an_episode__are_exceptions_with_place(options: Any, place: str) -> None:
+    with pytest.raises(uncork.InputError) as caught:
+        env().reset(seed=1, options=options)
+    assert caught.value.place == place
+    assert caught.value.remedy
+
+
+@pytest.mark.parametrize("action", ["up", 1 + 2j, {}, [[0.1], [0.2, 0.3]], [], float("nan"), 1e300, None])
+def test_wrong_actions__are_exceptions_with_place(action: Any) -> None:
+    of = env()
+    of.reset(seed=1)
+    with pytest.raises(uncork.InputError) as caught:
+        of.step(action)
+    assert caught.value.place.startswith("actions")
     assert caught.value.remedy
 
 
@@ -172,6 +201,25 @@ def test_vector__wrong_input__is_an_exception_with_place(
         use()
     assert caught.value.place == place
     assert caught.value.remedy
+
+
+@pytest.mark.parametrize(("seed", "place"), [(1.5, "seed=1.5"), ([1], "seed")])
+def test_vector__wrong_seeds__are_exceptions_with_place(seed: Any, place: str) -> None:
+    with pytest.raises(uncork.InputError) as caught:
+        vector(2).reset(seed=seed)
+    assert caught.value.place == place
+    assert caught.value.remedy
+
+
+def test_vector__step_within_a_step__is_an_exception_with_place() -> None:
+    of = vector(1)
+    of.reset(seed=1)
+    of._episodes._stepping.acquire()
+    with pytest.raises(uncork.InputError, match="another thread") as caught:
+        of.step(np.zeros((1, 1), np.float32))
+    assert caught.value.place == "step"
+    of._episodes._stepping.release()
+    of.step(np.zeros((1, 1), np.float32))
 
 
 def test_vector__step_before_reset__is_an_exception_with_place() -> None:

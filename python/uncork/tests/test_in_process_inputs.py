@@ -1,5 +1,7 @@
 """Wrong input of the laboratory in this process: an exception with place and remedy."""
 
+import itertools
+import os
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +50,11 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"buffer": "lots"}, "buffer=lots", ""),
     ({"rate": "100gbit", "duration": "1h"}, "duration=1h", ""),
     ({"progress": 3}, "progress=3", "True or False"),
+    ({"rate": "\ud800"}, "rate", "whole character"),
+    ({"cc": ["cubic", "bbr3\udcff"]}, "cc", "whole character"),
+    ({"rate": itertools.repeat("20mbit")}, "rate", "fewer"),
+    ({"rate": "2" * 200_000}, "rate", "rate='20mbit'"),
+    ({"cc": "cubic," * 100_000}, "cc", "cc='bbr3'"),
 ]
 
 
@@ -89,6 +96,10 @@ WRONG_SCENARIOS: list[tuple[Any, str]] = [
     ({**DATA, 3: "x"}, "scenario.3: a key of type int"),
     ({**DATA, "run": {"seeds": 10**40}}, "scenario.toml, line"),
     (deep(5000), "scenario: too many levels"),
+    (SCENARIO + "#\ud800", "scenario: has half a character, '\\ud800'"),
+    ("steady\ud800", "scenario: has half a character"),
+    (os.fsdecode(b"nowhere/\xff.toml"), "scenario: has half a character, '\\udcff'"),
+    ({**DATA, "title": "\ud800"}, "scenario.title: has half a character"),
     (17, "scenario: int is not a scenario"),
     (None, "scenario: NoneType is not a scenario"),
     (["cubic"], "scenario: list is not a scenario"),
@@ -129,6 +140,8 @@ def test_a_file_that_is_not_text_is_named(tmp_path: Path) -> None:
         ({"set": {"path.rtt": "soon"}}, "set path.rtt"),
         ({"set": {"path.rtt": None}}, "set path.rtt"),
         ({"set": {"": "1"}}, "set "),
+        ({"set": {"path.rtt": "\ud800"}}, "set path.rtt"),
+        ({"set": {"path.\ud800": "1ms"}}, "set"),
         ({"set": ["path.rtt=1ms"]}, "set"),
         ({"on": "moon"}, "on=moon"),
         ({"on": "netns"}, "on=netns"),
@@ -141,6 +154,17 @@ def test_wrong_arguments_of_a_run_are_named(changes: dict[str, Any], place: str)
     print(f"{caught.value}  [{caught.value.remedy!r}]")
     assert caught.value.place == place
     assert caught.value.remedy or caught.value.__notes__
+
+
+@pytest.mark.parametrize(
+    ("drawing", "place"), [({"metric": 3}, "metric=3"), ({"ax": 7}, "ax=7"), ({"ax": "left"}, "ax='left'")]
+)
+def test_wrong_arguments_of_a_plot_are_named(drawing: dict[str, Any], place: str) -> None:
+    pytest.importorskip("matplotlib")
+    with pytest.raises(uncork.InputError) as caught:
+        uncork.run(SCENARIO).plot(**drawing)
+    assert caught.value.place == place
+    assert caught.value.remedy
 
 
 def test_a_directory_that_cannot_be_written_is_an_error_of_the_system(tmp_path: Path) -> None:

@@ -136,6 +136,7 @@ def test_an_answer_of_another_form_is_named(answer: Any) -> None:
         ("cubic", {}, "flows='cubic'"),
         ([3], {}, "flows[0]"),
         ([Reno], {}, "flows[0]"),
+        (["cubic", "bbr3\ud800"], {}, "flows[1]"),
         (["cubic", "bbr4"], {}, "flows: bbr4"),
         ([Reno()], {"rate": "5mbit,10mbit"}, "path"),
         ([Reno()], {"rate": 20e6}, "rate=20000000.0"),

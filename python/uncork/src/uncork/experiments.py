@@ -61,8 +61,7 @@ class Experiment:
         engine: Literal["duckdb", "spark", "clickhouse"] = "duckdb",
         memory: str = "3GB",
     ) -> None:
-        paths = [records] if isinstance(records, str | os.PathLike) else records
-        self._paths = [os.fspath(path) for path in paths]
+        self._paths = _paths(records)
         self._reading = {
             "--mapping": mapping,
             "--networks": networks,
@@ -127,8 +126,22 @@ class Experiment:
             # Metrics that the records declare end with the analysis.
             outcome = contextvars.copy_context().run(_analyse, words)
         except InputError as error:
-            raise InputError(_argument(error.place), error.problem, error.remedy) from error
+            is_path = f"./{error.place}" in self._paths
+            place = error.place if is_path else _argument(error.place)
+            raise InputError(place, error.problem, error.remedy) from error
         return Report(outcome, _command(words))
+
+
+def _paths(records: PathLike | Iterable[PathLike]) -> list[str]:
+    """Paths that no parser takes for options."""
+    paths = [records] if isinstance(records, str | os.PathLike) else records
+    several = list(paths) if isinstance(paths, Iterable) and not isinstance(paths, bytes) else [paths]
+    for path in several:
+        if not isinstance(path, str | os.PathLike):
+            remedy = "write Experiment('records'), or a list of paths"
+            raise InputError(f"records={records!r}", "is not a path, and no list of paths", remedy)
+    given = [os.fsdecode(path) for path in several]
+    return [f"./{path}" if path.startswith("-") else path for path in given]
 
 
 REPEATED = ("--where", "--exclude", "--guardrail")

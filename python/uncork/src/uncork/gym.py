@@ -9,12 +9,13 @@ Needs the extra `gym`.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, SupportsFloat, TypeAlias
 
 from uncork import _native
-from uncork.measure.errors import InputError
-from uncork.options import number, texts
+from uncork.measure.errors import InputError, available
+from uncork.options import number, texts, unicode
 
 try:
     import gymnasium
@@ -38,6 +39,20 @@ ID = "uncork/Congestion-v0"
 REWARD, OVER, *NAMED = _native.Episodes.columns()
 COUNTS = ("timeouts", "in_flight", "queue")
 """Whole numbers."""
+OPTIONS = (
+    "preset",
+    "rate",
+    "rtt",
+    "loss",
+    "loss_position",
+    "buffer",
+    "queue",
+    "jitter",
+    "host_jitter",
+    "duration",
+    "seed",
+)
+"""Of a path: those of `uncork.race`."""
 MAX_ENVS = 100_000
 MAX_HISTORY = 1_000
 
@@ -48,18 +63,18 @@ class Episodes:
     def __init__(
         self, count: int, rivals: Iterable[str], history: int, jobs: int, options: Mapping[str, Value]
     ) -> None:
-        named = [rivals] if isinstance(rivals, str) else list(rivals)
         history = _within("history", history, MAX_HISTORY)
-        self._options = options
-        self._native = _native.Episodes(count, named, history, jobs)
+        self._options = _known(options)
+        self._native = _native.Episodes(count, _names(rivals), history, jobs)
         self._count = count
+        self._stepping = threading.Lock()
         low, high = (np.tile(np.array(ends, np.float32), history) for ends in _native.Episodes.bounds())
         self.observation_space = gymnasium.spaces.Box(low, high, dtype=np.float32)
         self.action_space = gymnasium.spaces.Box(-1, 1, (1,), np.float32)
 
     def begin(self, nth: int, rng: np.random.Generator, changes: Mapping[str, Value] | None) -> Info:
         """Begins an episode at place `nth`, with an observation of zeros."""
-        given = {**self._options, **(changes or {})}
+        given = {**self._options, **_known(changes or {})}
         drawn = {name: it(rng) if callable(it) else it for name, it in given.items()}
         drawn.setdefault("seed", int(rng.integers(1, 2**31)))  # type: ignore[arg-type]
         self._native.begin(nth, texts(drawn))
@@ -67,14 +82,24 @@ class Episodes:
 
     def step(self, actions: object, skipped: Flags) -> tuple[Observation, NDArray[np.float64]]:
         """A row of observations and one of `columns` for each place."""
-        given = np.ascontiguousarray(actions, np.float32)
+        remedy = f"give an array of shape ({self._count}, 1)"
+        try:
+            with np.errstate(over="ignore"):
+                given = np.ascontiguousarray(actions, np.float32)
+        except (TypeError, ValueError) as error:
+            raise InputError("actions", f"is not an array of numbers ({error})", remedy) from error
         if given.size != self._count:
-            remedy = f"give an array of shape ({self._count}, 1)"
             raise InputError("actions", f"an array of shape {given.shape} has no action for each", remedy)
         size = self.observation_space.shape[0]
         observations = np.empty((self._count, size), np.float32)
         rows = np.empty((self._count, 2 + len(NAMED)))
-        self._native.step(given, skipped.view(np.uint8), observations, rows)
+        if not self._stepping.acquire(blocking=False):
+            remedy = "give each thread its own environments: `jobs` of them step on threads"
+            raise InputError("step", "another thread is in a step of these environments", remedy)
+        try:
+            self._native.step(given, skipped.view(np.uint8), observations, rows)
+        finally:
+            self._stepping.release()
         return observations, rows
 
 
@@ -180,6 +205,8 @@ class CongestionVectorEnv(gymnasium.vector.VectorEnv[Observation, Observation, A
             return [None] * self.num_envs
         if isinstance(seed, int | np.integer):
             return [int(seed) + nth for nth in range(self.num_envs)]
+        if not isinstance(seed, Sequence):
+            raise InputError(f"seed={seed!r}", "is not a whole number", "write seed=10, or a list of numbers")
         if len(seed) != self.num_envs:
             remedy = f"give one number, or {self.num_envs}"
             raise InputError("seed", f"{len(seed)} seeds for {self.num_envs} environments", remedy)
@@ -194,6 +221,23 @@ def _infos(rows: NDArray[np.float64], stepped: Flags) -> Info:
             infos[name] = column.astype(np.int64 if name in COUNTS else np.float64)
             infos[f"_{name}"] = stepped.copy()
     return infos
+
+
+def _names(rivals: Iterable[str]) -> list[str]:
+    named = [rivals] if isinstance(rivals, str) else rivals
+    several = list(named) if isinstance(named, Iterable) else [named]
+    if not all(isinstance(name, str) for name in several):
+        raise InputError(f"rivals={rivals!r}", "is not a list of controllers", "write rivals=['cubic']")
+    return [unicode("rivals", name) for name in several]
+
+
+def _known(options: Mapping[str, Value]) -> Mapping[str, Value]:
+    if not isinstance(options, Mapping):
+        raise InputError(f"options={options!r}", "is not a dict", "write options={'rate': '20mbit'}")
+    for name in options:
+        if name not in OPTIONS:
+            raise InputError(str(name), "is not an option of a path", available(str(name), OPTIONS))
+    return options
 
 
 def _within(option: str, value: object, most: int) -> int:

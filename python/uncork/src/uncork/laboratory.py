@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from uncork import toml
 from uncork.measure import console
 from uncork.measure.errors import InputError
-from uncork.options import number, texts
+from uncork.options import number, texts, unicode
 
 try:
     from uncork import _native
@@ -210,9 +210,9 @@ MAX_JOBS = 1_000
 def _source(scenario: object) -> tuple[str, str | None]:
     """A scenario as the command line has it, and its TOML if it is not a built-in one."""
     if isinstance(scenario, str) and ("\n" in scenario or "=" in scenario):
-        return "scenario.toml", scenario
+        return "scenario.toml", unicode("scenario", scenario)
     if isinstance(scenario, str | os.PathLike):
-        given = os.fsdecode(scenario)
+        given = unicode("scenario", os.fsdecode(scenario))
         return given, _read(given) if given.endswith(".toml") else None
     if toml.is_data(scenario):
         return "scenario.toml", toml.document(scenario)
@@ -234,7 +234,7 @@ def _settings(changes: Mapping[str, object]) -> list[tuple[str, str]]:
     if not isinstance(changes, Mapping):
         raise InputError("set", f"{type(changes).__name__} is not a dict", 'write set={"path.rtt": "30ms"}')
     texts = {key: it if isinstance(it, str) else toml.value(it, f"set {key}") for key, it in changes.items()}
-    return [(str(key), text) for key, text in texts.items()]
+    return [(unicode("set", str(key)), unicode(f"set {key}", text)) for key, text in texts.items()]
 
 
 def _quoted(word: str) -> str:

@@ -34,6 +34,10 @@ class Point:
 
 def draw(document: dict[str, Any], metric: str | None, ax: Axes | None) -> Axes:
     """Points with intervals: the cells from left to right, a mark for each controller."""
+    if ax is not None and not hasattr(ax, "errorbar"):
+        raise InputError(
+            f"ax={ax!r}", "is not one Axes of matplotlib", "write ax=pyplot.gca(), or leave it out"
+        )
     points = _points(document)
     points = _with_metric(points, metric or _decisive(document, points))
     axes = _subplot() if ax is None else ax
@@ -107,5 +111,5 @@ def _with_metric(points: list[Point], metric: str) -> list[Point]:
     found = [point for point in points if point.metric == metric]
     if not found:
         known = [point.metric for point in points]
-        raise InputError(f"metric={metric}", "no cell has it", available(metric, known))
+        raise InputError(f"metric={metric}", "no cell has it", available(str(metric), known))
     return found

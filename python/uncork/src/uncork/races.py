@@ -9,7 +9,7 @@ from typing import Protocol, TypeAlias
 from uncork import _native
 from uncork.laboratory import Table
 from uncork.measure.errors import InputError
-from uncork.options import texts
+from uncork.options import texts, unicode
 
 Ack: TypeAlias = _native.Ack
 Decision: TypeAlias = float | tuple[float, float] | None
@@ -82,9 +82,9 @@ def race(
 
 
 def _named(nth: int, flow: str | Controller) -> tuple[str, Controller | None]:
-    if isinstance(flow, str):
-        return flow, None
     place = f"flows[{nth}]"
+    if isinstance(flow, str):
+        return unicode(place, flow), None
     if isinstance(flow, type):
         raise InputError(place, f"{flow.__name__} is a class", f"write {flow.__name__}()")
     if not callable(getattr(flow, "on_ack", None)):

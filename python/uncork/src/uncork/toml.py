@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from numbers import Integral, Real
 
 from uncork.measure.errors import InputError
+from uncork.options import unicode
 
 BARE = re.compile(r"[\w-]+", re.ASCII)
 """A key that needs no quotes."""
@@ -31,7 +32,7 @@ def value(of: object, place: str) -> str:
     """A value in one line. `place` names it in errors."""
     if isinstance(of, str):
         # JSON's escapes are TOML's, but TOML also has one for DEL.
-        return json.dumps(of, ensure_ascii=False).replace("\x7f", "\\u007f")
+        return json.dumps(unicode(place, of), ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(of, bool):
         return "true" if of else "false"
     if isinstance(of, Integral):
