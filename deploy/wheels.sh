@@ -3,7 +3,8 @@
 #   deploy/wheels.sh                                  Linux, glibc and musl, x86-64 and arm64
 #   deploy/wheels.sh aarch64-unknown-linux-gnu …      only these targets
 # It installs its tools into target/release-tools. Zig has the C libraries of all targets, in old versions, too.
-# What is built for aarch64 starts under qemu-aarch64 (Debian's qemu-user) where that is installed.
+# What is built for aarch64 starts under qemu-aarch64 (Debian's qemu-user) where that is installed, and is imported by Debian's Python for
+# arm64 where mmdebstrap is, too. MUSL_PYTHON names a Python of this machine that uses musl, if there is one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -42,7 +43,8 @@ build() {
             ;;
         *-apple-darwin)
             [[ $machine == x86_64 ]] && platform=macosx_10_12_x86_64 || platform=macosx_11_0_arm64
-            build_module "$target"
+            # Python's symbols come from the process that loads it.
+            RUSTFLAGS="${RUSTFLAGS-} -C link-arg=-undefined -C link-arg=dynamic_lookup" build_module "$target"
             cargo zigbuild --locked --profile "$PROFILE" --target "$target" -p uncork --features full
             program=target/$target/$PROFILE/uncork
             ;;
@@ -62,7 +64,30 @@ complies() {
         { echo "error: $(basename "$wheel") needs $needed" >&2 && exit 1; }
 }
 
-# Starts the program in a wheel, on this machine or an emulated one, and imports the module on this one; sets `started` and `imported`.
+# Sets `python` to the words that start a Python for TARGET here, and `emulated` to the emulator if it needs one. Fails if there is none.
+python_of() {
+    local machine=${1%%-*} root
+    python=() emulated=
+    case $1 in
+        "$(uname -m)"-unknown-linux-gnu) python=(python3) ;;
+        "$(uname -m)"-unknown-linux-musl) python=(${MUSL_PYTHON:+"$MUSL_PYTHON"}) ;;
+        *-unknown-linux-gnu)
+            root=target/python-$machine
+            runner_of "$1" && command -v mmdebstrap >/dev/null || return 1
+            if [[ ! -d $root ]]; then
+                mmdebstrap --quiet --variant=extract --include=python3-minimal,libpython3.11-stdlib --arch="${debian[$machine]}" bookworm "$root.new"
+                mv "$root.new" "$root"
+            fi
+            emulated=${runner[0]}
+            python=("${runner[@]}" -L "$root" "$root/usr/bin/python3.11")
+            ;;
+    esac
+    ((${#python[@]}))
+}
+declare -A debian=([x86_64]=amd64 [aarch64]=arm64)
+
+# Starts the program in a wheel, on this machine or an emulated one, imports the module, and compares their results; sets `started` and
+# `imported`.
 starts() {
     local wheel=$1 target=$2 root
     started=no imported=no
@@ -70,14 +95,17 @@ starts() {
     python3 -m zipfile --extract "$wheel" "$root"
     chmod +x "$root"/*.data/scripts/uncork
     if runner_of "$target"; then
-        "${runner[@]}" "$root"/*.data/scripts/uncork compare --size 1MB --seeds 1 >/dev/null
+        "${runner[@]}" "$root"/*.data/scripts/uncork compare --size 1MB --seeds 1 --format json >"$root/program.json"
         started=${runner[0]-yes}
     else
         echo "*** NOT STARTED: $(basename "$wheel"): this machine cannot run it ***"
     fi
-    if [[ $target == "$(uname -m)-unknown-linux-gnu" ]]; then
-        PYTHONPATH=$root python3 -S -c "import uncork; uncork.compare(size='1MB', seeds=1)"
-        imported=yes
+    if python_of "$target"; then
+        PYTHONPATH=$root "${python[@]}" -S -c "import uncork; print(uncork.compare(size='1MB', seeds=1).json, end='')" >"$root/module.json"
+        cmp "$root/program.json" "$root/module.json"
+        imported=${emulated:-yes}
+    else
+        echo "*** NOT IMPORTED: $(basename "$wheel"): no Python for it here ***"
     fi
     rm -r "$root"
 }
