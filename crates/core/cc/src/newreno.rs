@@ -6,6 +6,7 @@ use crate::controller::{Control, Controller, Settings, Snapshot};
 use crate::event::{AppState, Feedback, Lost, PathEvent, RttSample, SentPacket, Timeout, Token};
 use crate::inheritance::Inheritance;
 use crate::loss_window::{Congestion, LossReaction, LossWindow};
+use crate::resume::ResumeHint;
 use crate::start::{ClassicStart, SlowStart};
 
 /// Multiplicative decrease factor.
@@ -35,6 +36,13 @@ impl<S: SlowStart> NewReno<S> {
     /// Creates a controller with `S` as the method that ends the initial slow start.
     pub fn with_start(settings: &Settings) -> Self {
         Self { window: LossWindow::new(settings), start: S::INITIAL, acked: 0 }
+    }
+
+    /// [`PathEvent::Resume`] alone, for a host that must keep its functions small.
+    #[doc(hidden)]
+    #[inline]
+    pub fn take_in_hint(&mut self, hint: ResumeHint) {
+        self.window.offer(hint);
     }
 
     /// State handed over to another controller.
@@ -130,7 +138,7 @@ impl<S: SlowStart> Controller for NewReno<S> {
                 self.start = S::INITIAL;
             }
             PathEvent::Drained | PathEvent::ClassicEcn => {}
-            PathEvent::Resume(hint) => self.window.offer(hint),
+            PathEvent::Resume(hint) => self.take_in_hint(hint),
         }
     }
 

@@ -327,10 +327,7 @@ impl Controller for Bbr1 {
             PathEvent::Migrated => self.migrate(now),
             PathEvent::Drained => self.sampler.run_dry(),
             PathEvent::ClassicEcn => {}
-            PathEvent::Resume(hint) => {
-                let is_lossless = !self.full_pipe.reached() && self.sampler.lost() == 0;
-                self.resume.offer(hint, is_lossless && self.mode == Mode::Startup);
-            }
+            PathEvent::Resume(hint) => self.take_in_hint(hint),
         }
     }
 

@@ -363,10 +363,7 @@ impl Controller for Bbr3 {
             PathEvent::Migrated => self.start_over(now),
             PathEvent::Drained => self.sampler.run_dry(),
             PathEvent::ClassicEcn => self.ecn = EcnResponse::new(false),
-            PathEvent::Resume(hint) => {
-                let is_lossless = !self.full_pipe.reached() && self.sampler.lost() == 0;
-                self.resume.offer(hint, is_lossless && self.state == State::Startup);
-            }
+            PathEvent::Resume(hint) => self.take_in_hint(hint),
         }
     }
 

@@ -5,10 +5,19 @@ use uncork_units::{Rate, TimeDelta};
 use super::Bbr3;
 use super::state::State;
 use crate::event::RttSample;
+use crate::resume::ResumeHint;
 use crate::resume::bbr::{Progress, ResumeChange, Stage};
 use crate::sampler::RateSample;
 
 impl Bbr3 {
+    /// [`crate::PathEvent::Resume`] alone, for a host that must keep its functions small.
+    #[doc(hidden)]
+    #[inline]
+    pub fn take_in_hint(&mut self, hint: ResumeHint) {
+        let is_lossless = !self.full_pipe.reached() && self.sampler.lost() == 0;
+        self.resume.offer(hint, is_lossless && self.state == State::Startup);
+    }
+
     /// A jump paces at the larger of Startup's current rate and the hint's rate, and raises the
     /// window to match.
     //= rfc9959 C-2 C-4

@@ -11,6 +11,7 @@ use crate::controller::{Control, Controller, Settings, Snapshot};
 use crate::event::{AppState, Feedback, Lost, PathEvent, RttSample, SentPacket, Timeout, Token};
 use crate::inheritance::Inheritance;
 use crate::loss_window::{Congestion, LossReaction, LossWindow};
+use crate::resume::ResumeHint;
 use crate::start::{HyStart, SlowStart};
 use curve::{Curve, Epoch};
 pub(crate) use linux::LinuxCubic;
@@ -66,6 +67,13 @@ impl<S: SlowStart> Cubic<S> {
             cubic.avoid(plateau);
         }
         cubic
+    }
+
+    /// [`PathEvent::Resume`] alone, for a host that must keep its functions small.
+    #[doc(hidden)]
+    #[inline]
+    pub fn take_in_hint(&mut self, hint: ResumeHint) {
+        self.window.offer(hint);
     }
 
     /// State handed over to another controller.
@@ -226,7 +234,7 @@ impl<S: SlowStart> Controller for Cubic<S> {
                 self.phase = CubicPhase::SLOW_START;
             }
             PathEvent::Drained | PathEvent::ClassicEcn => {}
-            PathEvent::Resume(hint) => self.window.offer(hint),
+            PathEvent::Resume(hint) => self.take_in_hint(hint),
         }
     }
 

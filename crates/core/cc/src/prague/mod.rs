@@ -13,6 +13,7 @@ use crate::cubic::Cubic;
 use crate::event::{AppState, Feedback, Lost, PathEvent, RttSample, SentPacket, Timeout, Token};
 use crate::inheritance::Inheritance;
 use crate::loss_window::LossReaction;
+use crate::resume::ResumeHint;
 use additive::AdditiveIncrease;
 use classic_queue::ClassicQueueTest;
 use marks::Marks;
@@ -101,6 +102,13 @@ impl Prague {
     fn marked(&self, feedback: &Feedback<'_>) -> u64 {
         let packets = u64::from(feedback.ce_packets);
         saturating_mul(self.base.window.mss(), packets).min(feedback.acked_bytes())
+    }
+
+    /// [`PathEvent::Resume`] alone, for a host that must keep its functions small.
+    #[doc(hidden)]
+    #[inline]
+    pub fn take_in_hint(&mut self, hint: ResumeHint) {
+        self.base.take_in_hint(hint);
     }
 
     /// The first part of [`Controller::on_feedback`], for hosts that limit the size of a function: marks.

@@ -36,6 +36,20 @@ pub struct ResumeHint {
     pub saved_rtt: TimeDelta,
 }
 
+/// How often a connection must have delivered the window that it observed: then the application did not limit it throughout.
+const MIN_WINDOWS: u64 = 10;
+
+impl ResumeHint {
+    /// What an ended connection observed: the bytes delivered in its smallest RTT at `rate`, its newest delivery rate that the
+    /// application did not limit (§4.1). `None` if it delivered fewer than ten times as many bytes: `delivered`.
+    pub fn observed(rate: Rate, min_rtt: TimeDelta, delivered: u64) -> Option<Self> {
+        let saved_cwnd = rate.bytes_in(min_rtt);
+        let is_known = saved_cwnd > 0 && min_rtt > TimeDelta::ZERO;
+        let has_carried = delivered / MIN_WINDOWS >= saved_cwnd;
+        (is_known && has_carried).then_some(Self { saved_cwnd, saved_rtt: min_rtt })
+    }
+}
+
 /// Phase of a Careful Resume: RFC 9959 §3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResumePhase {
@@ -129,6 +143,22 @@ mod tests {
         assert!(
             (51..=1_000).all(|rtt| jump(ms(rtt), ms(rtt)).is_some_and(|jump| jump.rate <= was))
         );
+    }
+
+    #[test]
+    fn observation_of_ten_windows_is_what_a_round_trip_delivers() {
+        let rate = Rate::from_bytes_per_sec(5_000_000);
+        let observed = |rate, rtt, delivered| ResumeHint::observed(rate, rtt, delivered);
+        let hint = ResumeHint { saved_cwnd: 500_000, saved_rtt: ms(100) };
+        assert_eq!(observed(rate, ms(100), 5_000_000), Some(hint));
+        assert_eq!(observed(rate, ms(100), 4_999_999), None, "less than ten windows");
+        assert_eq!(
+            observed(Rate::ZERO, ms(100), 5_000_000),
+            None,
+            "always limited by the application"
+        );
+        assert_eq!(observed(rate, TimeDelta::ZERO, 5_000_000), None, "no RTT");
+        assert_eq!(observed(Rate::MAX, TimeDelta::MAX, u64::MAX - 1), None);
     }
 
     #[test]

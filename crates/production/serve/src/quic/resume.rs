@@ -14,14 +14,11 @@ use std::time::{Duration, Instant};
 use uncork_cc::{ResumeHint, ResumeOutcome};
 use uncork_flow::ClientNetwork;
 use uncork_quic::Observation;
-use uncork_units::TimeDelta;
 
 /// The maximum number of networks with observations, 5 MB. The least recently used leave first.
 const MAX_NETWORKS: usize = 1 << 16;
 /// The age up to which observations are used.
 const LIFETIME: Duration = Duration::from_hours(1);
-/// How often a connection must have sent the window that it observed: then it was not application-limited throughout.
-const MIN_WINDOWS: u64 = 10;
 
 /// The observations of one process.
 #[derive(Debug, Default)]
@@ -117,19 +114,17 @@ impl ResumeStore {
     }
 }
 
-/// What the connection observed, if it carried enough and its client did not move: the bytes delivered in a round trip
-/// (RFC 9959 §4.1), not the window after an overshoot.
+/// What the connection observed, if it carried enough and its client did not move.
 fn observed(seen: &Observation) -> Option<ResumeHint> {
     let (rtt, rate) = (seen.rtt?, seen.delivery_rate?);
-    let saved_cwnd = rate.bytes_in(rtt.min);
-    let has_carried = seen.acked_bytes >= MIN_WINDOWS.saturating_mul(saved_cwnd);
-    let is_known = saved_cwnd > 0 && rtt.min > TimeDelta::ZERO;
-    (seen.is_first_path && is_known && has_carried)
-        .then_some(ResumeHint { saved_cwnd, saved_rtt: rtt.min })
+    let hint = ResumeHint::observed(rate, rtt.min, seen.acked_bytes);
+    hint.filter(|_| seen.is_first_path)
 }
 
 #[cfg(test)]
 mod tests {
+    use uncork_units::TimeDelta;
+
     use super::*;
 
     fn hint(kb: u64) -> ResumeHint {
