@@ -6,7 +6,30 @@
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+struct net {
+	u64 net_cookie;
+};
+
+struct in6_addr {
+	union {
+		u32 u6_addr32[4];
+	} in6_u;
+};
+
+struct sock_common {
+	u32 skc_daddr;
+	u32 skc_rcv_saddr;
+	u16 skc_family;
+	struct {
+		struct net *net;
+	} skc_net;
+	struct in6_addr skc_v6_daddr;
+	struct in6_addr skc_v6_rcv_saddr;
+};
+
 struct sock {
+	struct sock_common __sk_common;
+	int sk_rx_dst_ifindex;
 	u32 sk_pacing_status;
 	unsigned long sk_pacing_rate;
 	unsigned long sk_tsq_flags;
@@ -54,6 +77,8 @@ struct tcp_sock {
 struct rate_sample {
 	u64 prior_mstamp;
 	u32 prior_delivered;
+	s32 delivered;
+	long interval_us;
 	u32 snd_interval_us;
 	long rtt_us;
 	u32 prior_in_flight;
@@ -75,11 +100,17 @@ enum {
 };
 
 enum {
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_QUEUE = 22,
 	BPF_MAP_TYPE_SK_STORAGE = 24,
 	BPF_SK_STORAGE_GET_F_CREATE = 1,
 };
 
+static void *(*bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
+static long (*bpf_map_update_elem)(void *map, const void *key, const void *value, u64 flags) = (void *)2;
+static long (*bpf_map_delete_elem)(void *map, const void *key) = (void *)3;
+static u64 (*bpf_ktime_get_ns)(void) = (void *)5;
 static u32 (*bpf_get_prandom_u32)(void) = (void *)7;
 static void *(*bpf_sk_storage_get)(void *map, void *sk, void *value, u64 flags) = (void *)107;
 static long (*bpf_map_push_elem)(void *map, const void *value, u64 flags) = (void *)87;

@@ -6,6 +6,7 @@
  */
 #include "ect1.h"
 #include "kernel.h"
+#include "resume.h"
 
 /* All in one section: the library that reads the object has no name for struct_ops, so it has the name
  * of another program type. The loader sets the type. */
@@ -28,7 +29,7 @@ struct call {
 	u64 acked, lost, sent, in_flight, unacked;
 	u64 rtt, srtt, min_rtt;
 	u64 send_time, delivered, delivered_time, send_elapsed, lost_then, tx_in_flight;
-	u64 ce_packets, flags, initial_window;
+	u64 ce_packets, flags, initial_window, saved_cwnd, saved_rtt;
 	u64 cwnd, pacing_rate, send_quantum, is_classic;
 };
 
@@ -40,6 +41,7 @@ enum {
 	REPAIRED_BY_PROBE = 16,
 	DEFERRED = 32, /* the host kept data back that the window had room for */
 	ECT1 = 64, /* packets leave as ECT(1) */
+	RETREATED = 128, /* out: the window of an earlier connection met congestion */
 };
 
 /* Mirrors Report in glue.rs. */
@@ -59,7 +61,7 @@ struct snapshot {
 	u32 delivered, snd_nxt, in_flight, lost;
 };
 
-enum kind { INIT, SENT, ACK, TIMEOUT, SPURIOUS, RESIZED, CLASSIC_ECN };
+enum kind { INIT, SENT, ACK, TIMEOUT, SPURIOUS, RESIZED, CLASSIC_ECN, ENDED };
 
 /* A call as reported to user space. */
 struct record {
@@ -84,6 +86,8 @@ struct state {
 	u32 snapshots_taken, is_ready;
 	/* Only for a controller with ECT(1): see ect1.h. */
 	struct ect1 ect1;
+	/* Only with `resume`: see resume.h. */
+	struct loan loan;
 	struct snapshot snapshots[SNAPSHOTS];
 };
 
@@ -111,6 +115,7 @@ void uncork_spurious(struct connection *connection);
 void uncork_resized(struct connection *connection);
 void uncork_classic_ecn(struct connection *connection);
 void uncork_report(struct connection *connection);
+void uncork_ended(struct connection *connection);
 
 /* Global functions: the verifier looks at each one by itself, so that their paths add up and do not
  * multiply. It takes the argument of a global function for a pointer that may be null. */
@@ -129,6 +134,7 @@ GLOBAL(timeout)
 GLOBAL(spurious)
 GLOBAL(resized)
 GLOBAL(report)
+GLOBAL(ended)
 #ifdef WITH_ECT1
 GLOBAL(classic_ecn)
 #endif
@@ -335,6 +341,24 @@ static always_inline void check_ect1(const struct tcp_sock *tp, struct state *st
 #endif
 }
 
+/* Notes the newest delivery rate that the application did not limit. One of less than an initial window, such as that of a FIN, says
+ * nothing of the path. */
+static always_inline void note_sample(struct state *state, const struct rate_sample *rs)
+{
+	struct call *call = &state->record.connection.call;
+	struct delivery_sample *sample = &state->loan.sample;
+	u64 bytes;
+
+	if (!resume || rs->is_app_limited || rs->delivered <= 0 || rs->interval_us <= 0)
+		return;
+	bytes = (u32)rs->delivered * call->mss;
+	if (bytes < call->initial_window)
+		return;
+	sample->bytes = bytes;
+	sample->interval_us = rs->interval_us;
+	sample->at = call->now;
+}
+
 /* The body of cong_control: after each ACK, whether it delivers or not. */
 static always_inline void feedback(struct sock *sk, const struct rate_sample *rs)
 {
@@ -377,6 +401,7 @@ static always_inline void feedback(struct sock *sk, const struct rate_sample *rs
 	state->snd_una = tp->snd_una;
 	state->window_end = tp->snd_una + tp->snd_wnd;
 	fill_stamp(tp, state, rs);
+	note_sample(state, rs);
 	if (lost)
 		state->loss_sent = call->send_time;
 
@@ -412,6 +437,24 @@ static always_inline void fall_back(struct sock *sk)
 		bpf_setsockopt(sk, IPPROTO_TCP, TCP_CONGESTION, reno, sizeof(reno));
 }
 
+/* What an earlier connection observed of the path, for the first data only. */
+static always_inline void take_loan(const struct sock *sk, struct state *state)
+{
+	const struct tcp_sock *tp = (const struct tcp_sock *)sk;
+	struct call *call = &state->record.connection.call;
+	struct observation lent = {};
+
+	call->saved_cwnd = call->saved_rtt = state->loan.is_taken = 0;
+	if (!resume)
+		return;
+	__builtin_memset(&state->loan.sample, 0, sizeof(state->loan.sample));
+	name_path(sk, &state->loan.path);
+	if (tp->data_segs_out || !lend(&state->loan, &lent))
+		return;
+	call->saved_cwnd = lent.saved_cwnd;
+	call->saved_rtt = nanos(lent.saved_rtt_us);
+}
+
 STRUCT_OPS int start(u64 *args)
 {
 	struct sock *sk = (struct sock *)args[0];
@@ -430,6 +473,7 @@ STRUCT_OPS int start(u64 *args)
 	call->seed = ((u64)bpf_get_prandom_u32() << 32) | bpf_get_prandom_u32();
 	call->rtt = nanos(tp->srtt_us >> 3);
 	call->initial_window = tp->snd_cwnd * call->mss;
+	take_loan(sk, state);
 	call->flags = 0;
 #ifdef WITH_ECT1
 	start_ect1(tp, &state->ect1);
@@ -450,7 +494,8 @@ STRUCT_OPS int start(u64 *args)
 	state->snapshots_taken = 0;
 	init(&state->record.connection);
 	state->is_ready = 1;
-	if (call->pacing_rate && sk->sk_pacing_status == SK_PACING_NONE)
+	/* A window that was taken over leaves over a round trip (RFC 9959 §3.3). */
+	if ((call->pacing_rate || call->saved_cwnd) && sk->sk_pacing_status == SK_PACING_NONE)
 		sk->sk_pacing_status = SK_PACING_NEEDED;
 	apply(sk, state);
 	emit(state, INIT);
@@ -542,13 +587,37 @@ STRUCT_OPS u32 ssthresh(u64 *args)
 	return ((struct tcp_sock *)args[0])->snd_ssthresh;
 }
 
+/* Keeps what the connection has observed of its path. */
+static always_inline void repay_loan(const struct sock *sk, struct state *state)
+{
+	const struct tcp_sock *tp = (const struct tcp_sock *)sk;
+	struct call *call = &state->record.connection.call;
+	struct observation own = {};
+
+	if (!resume || !state->is_ready)
+		return;
+	call->acked = state->loan.sample.bytes;
+	call->send_elapsed = nanos(state->loan.sample.interval_us);
+	call->delivered = state->total_delivered;
+	call->min_rtt = nanos(tp->rtt_min.s[0].v);
+	ended(&state->record.connection);
+	own.observed_at = state->loan.sample.at;
+	own.saved_cwnd = call->saved_cwnd;
+	own.saved_rtt_us = call->saved_rtt / 1000;
+	repay(sk, &state->loan, &own, (call->flags & RETREATED) != 0);
+	emit(state, ENDED);
+}
+
 /* The socket gets another controller, or ends. */
 STRUCT_OPS int release(u64 *args)
 {
-	struct state *state = bpf_sk_storage_get(&states, (struct sock *)args[0], 0, 0);
+	struct sock *sk = (struct sock *)args[0];
+	struct state *state = bpf_sk_storage_get(&states, sk, 0, 0);
 
-	if (state)
-		state->is_ready = state->ect1.is_on = 0;
+	if (!state)
+		return 0;
+	repay_loan(sk, state);
+	state->is_ready = state->ect1.is_on = 0;
 	return 0;
 }
 

@@ -15,7 +15,8 @@ const KINDS_QUALIFIER: std::ops::RangeInclusive<u32> = 9..=11;
 const KIND_FUNC: u32 = 12;
 const KIND_FUNC_PROTO: u32 = 13;
 /// The structures of `bpf/kernel.h`.
-const READ: [&str; 5] = ["sock", "minmax_sample", "minmax", "tcp_sock", "rate_sample"];
+const READ: [&str; 7] =
+    ["sock", "sock_common", "net", "minmax_sample", "minmax", "tcp_sock", "rate_sample"];
 
 /// The types of the kernel or of an object. Only what is needed is looked at.
 pub(crate) struct Types {

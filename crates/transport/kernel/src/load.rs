@@ -9,9 +9,11 @@ use crate::algorithm::Algorithm;
 use crate::btf::{CongestionOps, Types};
 use crate::egress::{self, Ect1Devices, EgressPrograms};
 use crate::error::{Error, Missing};
+use crate::map::Map;
 use crate::object::{Maps, Object, ProgramKind};
 use crate::pin::Pins;
 use crate::registration::{Registration, Structure};
+use crate::resume::{OBSERVATIONS, ResumeMemory, ResumeNetworks, ResumeStatus};
 use crate::sys::{self, MapSpec};
 use crate::trace::Trace;
 
@@ -47,7 +49,37 @@ pub fn probe(pins: &Pins) -> Result<(), Error> {
 
 /// The most instructions that the verifier has looked at for one of the programs of what is registered at `pin`.
 pub(crate) fn verified_instructions(pin: &Path) -> Result<u32, Error> {
-    let asked = |error| Error::step(format!("ask about {}", pin.display()), error);
+    let mut most = 0;
+    for program in registered_programs(pin)? {
+        let info = sys::program_info(program.as_fd()).map_err(|error| asked(pin, error))?;
+        most = most.max(info.verified_instructions);
+    }
+    Ok(most)
+}
+
+/// Careful Resume of what is registered at `pin`; `None` if it was loaded without.
+pub(crate) fn resume_status(pin: &Path) -> Result<Option<ResumeStatus>, Error> {
+    let mut maps = Maps::new();
+    for program in registered_programs(pin)? {
+        let ids = sys::program_maps(program.as_fd()).map_err(|error| asked(pin, error))?;
+        for id in ids {
+            let map = sys::map_by_id(id).map_err(|error| asked(pin, error))?;
+            let (map, info) = Map::known(map)?;
+            let names = ResumeMemory::MAPS.into_iter();
+            maps.extend(names.filter(|name| info.is_called(name)).map(str::to_owned).zip([map]));
+        }
+    }
+    let memory = ResumeMemory::of(&mut maps).filter(ResumeMemory::is_used);
+    memory.map(|memory| memory.status(sys::processors())).transpose()
+}
+
+fn asked(pin: &Path, error: std::io::Error) -> Error {
+    Error::step(format!("ask about {}", pin.display()), error)
+}
+
+/// The programs of what is registered at `pin`.
+fn registered_programs(pin: &Path) -> Result<Vec<OwnedFd>, Error> {
+    let asked = |error| asked(pin, error);
     let CongestionOps { ops, value, data, .. } = Types::read()?.congestion_ops()?;
     let map = sys::open_pin(pin).and_then(sys::structure_map).map_err(asked)?;
     let mut content = vec![0_u8; value.size as usize];
@@ -58,13 +90,8 @@ pub(crate) fn verified_instructions(pin: &Path) -> Result<u32, Error> {
         let (number, _) = u64::read_from_prefix(pointer).ok()?;
         Some(number as u32).filter(|number| *number != 0)
     };
-    let mut most = 0;
-    for number in PROGRAMS.iter().filter_map(|(member, _)| number(member)) {
-        let program = sys::program_by_id(number).map_err(asked)?;
-        let info = sys::program_info(program.as_fd()).map_err(asked)?;
-        most = most.max(info.verified_instructions);
-    }
-    Ok(most)
+    let numbers = PROGRAMS.iter().filter_map(|(member, _)| number(member));
+    numbers.map(|number| sys::program_by_id(number).map_err(asked)).collect()
 }
 
 /// What the verifier has found of a program.
@@ -74,6 +101,15 @@ pub struct VerifiedProgram {
     pub name: &'static str,
     /// How many instructions it has looked at, on all paths.
     pub instructions: u32,
+}
+
+/// How a controller is loaded.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LoadOptions {
+    /// Whether each call is reported: [`Loaded::trace`].
+    pub is_traced: bool,
+    /// Careful Resume (RFC 9959), for this number of client networks.
+    pub resume: Option<ResumeNetworks>,
 }
 
 /// A controller with programs that the kernel has accepted. Sockets cannot choose it yet.
@@ -86,22 +122,50 @@ pub struct Loaded {
     egress: Option<EgressPrograms>,
     trace: OwnedFd,
     record_bytes: usize,
+    memory: ResumeMemory,
 }
 
 impl Loaded {
     /// Has the kernel verify a controller.
     pub fn new(algorithm: Algorithm) -> Result<Self, Error> {
-        Loader::new(algorithm)?.load(false)
+        Self::with(algorithm, LoadOptions::default())
     }
 
     /// The same with a trace of every call.
     pub fn traced(algorithm: Algorithm) -> Result<Self, Error> {
-        Loader::new(algorithm)?.load(true)
+        Self::with(algorithm, LoadOptions { is_traced: true, ..LoadOptions::default() })
+    }
+
+    /// The same with options.
+    pub fn with(algorithm: Algorithm, options: LoadOptions) -> Result<Self, Error> {
+        Loader::new(algorithm)?.load(options)
     }
 
     /// What it is.
     pub fn algorithm(&self) -> Algorithm {
         self.algorithm
+    }
+
+    /// What became of Careful Resume.
+    pub fn resume_status(&self) -> Result<ResumeStatus, Error> {
+        self.memory.status(sys::processors())
+    }
+
+    /// Of each program how often it ran, and for how many nanoseconds, while `kernel.bpf_stats_enabled` was set.
+    #[doc(hidden)]
+    pub fn run_times(&self) -> Result<Vec<(&'static str, u64, u64)>, Error> {
+        let times = |(fd, program): &(OwnedFd, VerifiedProgram)| {
+            let info = sys::program_info(fd.as_fd());
+            info.map(|info| (program.name, info.runs, info.run_ns))
+        };
+        let all = self.programs.iter().map(times).collect::<Result<_, _>>();
+        all.map_err(|error| self.failed("ask about", error))
+    }
+
+    /// The map of the observations, for tests that fill it.
+    #[doc(hidden)]
+    pub fn observations(&self) -> &Map {
+        self.memory.observations()
     }
 
     /// The programs and what their verification took.
@@ -168,15 +232,22 @@ impl Loader {
         Ok(Self { algorithm, object, ops })
     }
 
-    fn load(mut self, is_traced: bool) -> Result<Loaded, Error> {
+    fn load(mut self, LoadOptions { is_traced, resume }: LoadOptions) -> Result<Loaded, Error> {
         if is_traced {
             self.object.set_constant("tracing", 1_u32.as_bytes())?;
+        }
+        if resume.is_some() {
+            self.object.set_constant("resume", 1_u32.as_bytes())?;
         }
         let has_ack_argument = u32::from(self.ops.has_ack_argument);
         self.object.set_constant("has_ack_argument", has_ack_argument.as_bytes())?;
         let mut maps = Maps::new();
         for name in self.object.map_names() {
-            let entries = (is_traced && name == "trace").then_some(RECORDS_TRACED);
+            let entries = match name.as_str() {
+                "trace" => is_traced.then_some(RECORDS_TRACED),
+                OBSERVATIONS => resume.map(ResumeNetworks::get),
+                _ => None,
+            };
             let map = self.object.create_map(&name, entries)?;
             maps.insert(name, map);
         }
@@ -189,6 +260,8 @@ impl Loader {
         let egress = self.algorithm.sends_ect1().then(|| EgressPrograms::load(&self.object));
         let map = maps.remove("trace").ok_or_else(|| self.broken("it has no map for the trace"))?;
         let record_bytes = map.value_size();
+        let memory = ResumeMemory::of(&mut maps);
+        let memory = memory.ok_or_else(|| self.broken("it has no map for Careful Resume"))?;
         Ok(Loaded {
             algorithm: self.algorithm,
             programs,
@@ -196,6 +269,7 @@ impl Loader {
             egress: egress.transpose()?,
             trace: map.into(),
             record_bytes,
+            memory,
         })
     }
 

@@ -41,9 +41,14 @@ impl Map {
     /// Without the privilege.
     pub fn open(path: &Path) -> Result<Option<Self>, Error> {
         let Some(fd) = sys::open_pin_if_there(path)? else { return Ok(None) };
-        let MapInfo { kind, key_size, value_size, .. } = sys::map_info(fd.as_fd())
-            .map_err(|error| Error::step(format!("ask about {}", path.display()), error))?;
-        Ok(Some(Self::new(fd, kind, key_size, value_size)))
+        Self::known(fd).map(|(map, _)| Some(map))
+    }
+
+    /// A map that is open.
+    pub(crate) fn known(fd: OwnedFd) -> Result<(Self, MapInfo), Error> {
+        let info =
+            sys::map_info(fd.as_fd()).map_err(|error| Error::step("ask about a map", error))?;
+        Ok((Self::new(fd, info.kind, info.key_size, info.value_size), info))
     }
 
     /// Another handle of the same map.
@@ -86,6 +91,12 @@ impl Map {
     /// The size of a value in bytes.
     pub(crate) const fn value_size(&self) -> usize {
         self.value_size
+    }
+
+    /// How many elements it has at most.
+    pub(crate) fn max_entries(&self) -> Result<u32, Error> {
+        let info = sys::map_info(self.as_fd());
+        info.map(|info| info.max_entries).map_err(|error| Error::step("ask about a map", error))
     }
 
     /// Keeps the map under a path of the BPF file system.

@@ -10,6 +10,7 @@ use crate::host;
 use crate::load::{self, Loaded};
 use crate::registered::unregister_all;
 use crate::registration::unregister;
+use crate::resume::ResumeStatus;
 
 /// Where the pins are.
 pub const DIRECTORY: &str = "/sys/fs/bpf/uncork";
@@ -168,6 +169,18 @@ impl Pins {
             return Err(Error::NotLoaded(algorithm.name()));
         }
         load::verified_instructions(&self.path(algorithm))
+    }
+
+    /// Careful Resume of a loaded controller; `None` if it was loaded without.
+    ///
+    /// # Errors
+    ///
+    /// Without `CAP_SYS_ADMIN`.
+    pub fn resume_status(&self, algorithm: Algorithm) -> Result<Option<ResumeStatus>, Error> {
+        if !self.has(algorithm) {
+            return Err(Error::NotLoaded(algorithm.name()));
+        }
+        load::resume_status(&self.path(algorithm))
     }
 
     /// Whether there is a file system for the pins, and no other user may write to their directory.

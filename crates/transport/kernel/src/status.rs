@@ -9,6 +9,7 @@ use crate::algorithm::Algorithm;
 use crate::error::Error;
 use crate::host::{available, default};
 use crate::pin::Pins;
+use crate::resume::ResumeStatus;
 
 const SCHEMA: &str = "uncork.kernel/1";
 
@@ -40,6 +41,9 @@ pub struct ControllerStatus {
     /// Maximum number of instructions that the kernel's verifier processed for one of its programs (its limit is a million).
     /// Null if it is not loaded, or without `CAP_SYS_ADMIN`.
     verified_instructions: Option<u32>,
+    /// Careful Resume since the controller was loaded. Null if it is not loaded, was loaded without `--resume`, or without
+    /// `CAP_SYS_ADMIN`.
+    resume: Option<ResumeStatus>,
 }
 
 impl KernelStatus {
@@ -52,6 +56,7 @@ impl KernelStatus {
             default: default == one.name(),
             connections: users.get(one.name()).copied().unwrap_or(0),
             verified_instructions: pins.verified_instructions(one).ok(),
+            resume: pins.resume_status(one).ok().flatten(),
         });
         Self {
             schema: SCHEMA,
@@ -66,8 +71,22 @@ impl KernelStatus {
         let rows = self.controllers.iter().map(|one| {
             [one.name.to_owned(), word(one.loaded), word(one.default), one.connections.to_string()]
         });
-        Table::new(["name", "loaded", "default", "connections"].map(Column::left), rows)
-            .render(Style::Plain)
+        let table =
+            Table::new(["name", "loaded", "default", "connections"].map(Column::left), rows)
+                .render(Style::Plain);
+        let resume = self.controllers.iter().filter_map(ControllerStatus::resume_line);
+        [table].into_iter().chain(resume).collect()
+    }
+}
+
+impl ControllerStatus {
+    fn resume_line(&self) -> Option<String> {
+        let ResumeStatus { networks_max, kept, lent, in_use, expired, retreats } = self.resume?;
+        Some(format!(
+            "{}: careful resume for {networks_max} networks; {kept} connections left an observation, {lent} began with one \
+             ({retreats} safe retreats), {in_use} found it in use, {expired} too old\n",
+            self.name
+        ))
     }
 }
 

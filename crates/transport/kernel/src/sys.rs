@@ -531,9 +531,15 @@ unsafe impl Attributes for Info {}
 /// The kernel's information about a program, a map or a link: as much as fits, the rest is zero.
 fn info<T: FromBytes>(fd: BorrowedFd<'_>) -> io::Result<T> {
     let mut info = T::new_zeroed();
-    let (fd, size) = (fd.as_raw_fd() as u32, size_of::<T>() as u32);
-    bpf(OBJ_GET_INFO_BY_FD, &mut Info { fd, size, place: (&raw mut info) as u64 })?;
+    fill_info(fd, &mut info)?;
     Ok(info)
+}
+
+/// The same for a structure that says where the kernel may write more.
+fn fill_info<T: FromBytes>(fd: BorrowedFd<'_>, info: &mut T) -> io::Result<()> {
+    let (fd, size) = (fd.as_raw_fd() as u32, size_of::<T>() as u32);
+    bpf(OBJ_GET_INFO_BY_FD, &mut Info { fd, size, place: (&raw mut *info) as u64 })?;
+    Ok(())
 }
 
 /// What the kernel knows of a program: the beginning of `struct bpf_prog_info`.
@@ -569,6 +575,30 @@ pub(crate) fn program_info(program: BorrowedFd<'_>) -> io::Result<ProgramInfo> {
     info(program)
 }
 
+/// The maps in `struct bpf_prog_info`.
+#[repr(C)]
+#[derive(FromBytes)]
+struct ProgramMaps {
+    unused: [u8; 52],
+    count: u32,
+    ids: u64,
+}
+
+const _: () = {
+    use aya_obj::generated::bpf_prog_info;
+    assert!(offset_of!(ProgramMaps, count) == offset_of!(bpf_prog_info, nr_map_ids));
+    assert!(offset_of!(ProgramMaps, ids) == offset_of!(bpf_prog_info, map_ids));
+};
+
+/// The numbers of the maps of a program, at most 64.
+pub(crate) fn program_maps(program: BorrowedFd<'_>) -> io::Result<Vec<u32>> {
+    let mut ids = vec![0_u32; 64];
+    let mut maps = ProgramMaps { unused: [0; 52], count: 64, ids: ids.as_mut_ptr() as u64 };
+    fill_info(program, &mut maps)?;
+    ids.truncate(maps.count as usize);
+    Ok(ids)
+}
+
 /// The beginning of `struct bpf_map_info`.
 #[repr(C)]
 #[derive(FromBytes)]
@@ -579,6 +609,14 @@ pub(crate) struct MapInfo {
     pub(crate) value_size: u32,
     /// How many elements it has at most; of a ring, its bytes.
     pub(crate) max_entries: u32,
+    unused: u32,
+    name: [u8; 16],
+}
+
+impl MapInfo {
+    pub(crate) fn is_called(&self, text: &str) -> bool {
+        self.name == name(text)
+    }
 }
 
 pub(crate) fn map_info(map: BorrowedFd<'_>) -> io::Result<MapInfo> {

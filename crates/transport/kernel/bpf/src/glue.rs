@@ -6,7 +6,8 @@ use core::mem::MaybeUninit;
 use uncork_cc::units::{Rate, Ratio, Time, TimeDelta};
 use uncork_cc::{
     Acked, AppState, Bbr1, Bbr3, Controller, Cubic, Feedback, Lost, NewReno, PathEvent, Prague,
-    RateSample, RttSample, SentPacket, Settings, Snapshot, Stamp, Timeout, Token,
+    RateSample, ResumeHint, ResumePhase, RttSample, SentPacket, Settings, Snapshot, Stamp, Timeout,
+    Token,
 };
 
 /// What the kernel's side reports and receives. Byte counts are packets times [`Self::mss`], times are in
@@ -51,10 +52,14 @@ pub struct Call {
     /// Packets newly reported as Congestion Experienced.
     pub ce_packets: u64,
     /// [`APP_LIMITED`], [`UNA_ADVANCED`], [`DRAINED`], [`REPAIRING`],
-    /// [`REPAIRED_BY_PROBE`], [`DEFERRED`], [`ECT1`].
+    /// [`REPAIRED_BY_PROBE`], [`DEFERRED`], [`ECT1`]; out, at the end: [`RETREATED`].
     pub flags: u64,
     /// The window at the start of the connection.
     pub initial_window: u64,
+    /// What an earlier connection observed, as the next; 0 without one. Out, at the end: what this one has observed.
+    pub saved_cwnd: u64,
+    /// The smallest RTT with that window.
+    pub saved_rtt: u64,
     /// Out: the congestion window.
     pub cwnd: u64,
     /// Out: the pacing rate in bytes per second; 0 without one.
@@ -79,6 +84,8 @@ pub const REPAIRED_BY_PROBE: u64 = 16;
 const DEFERRED: u64 = 32;
 /// Packets leave as ECT(1).
 const ECT1: u64 = 64;
+/// The window of an earlier connection met congestion.
+pub const RETREATED: u64 = 128;
 
 /// What monitors read in the socket's storage, through sock_diag: a head, and the state of BBR as Linux reports it
 /// (`struct tcp_bbr_info` of `include/uapi/linux/inet_diag.h`, with what version 3 appends). A change of its form is a
@@ -168,6 +175,8 @@ pub trait Staged: Controller {
     fn report(&self, _mss: u64) -> Report {
         Report { magic: MAGIC, layout: LAYOUT, ..Report::default() }
     }
+    /// What an earlier connection observed.
+    fn take_hint(&mut self, hint: ResumeHint);
     /// The first stage.
     fn first_stage(&mut self, now: Time, feedback: &Feedback<'_>, sample: &mut RateSample);
     /// The second stage.
@@ -176,6 +185,11 @@ pub trait Staged: Controller {
 
 /// Versions 2 and 3.
 impl Staged for Bbr3 {
+    #[inline(always)]
+    fn take_hint(&mut self, hint: ResumeHint) {
+        self.take_in_hint(hint);
+    }
+
     #[inline(always)]
     fn first_stage(&mut self, now: Time, feedback: &Feedback<'_>, sample: &mut RateSample) {
         self.take_in_losses(now, feedback, sample);
@@ -194,6 +208,11 @@ impl Staged for Bbr3 {
 
 impl Staged for Bbr1 {
     #[inline(always)]
+    fn take_hint(&mut self, hint: ResumeHint) {
+        self.take_in_hint(hint);
+    }
+
+    #[inline(always)]
     fn first_stage(&mut self, now: Time, feedback: &Feedback<'_>, sample: &mut RateSample) {
         self.take_in_losses(now, feedback, sample);
     }
@@ -211,6 +230,11 @@ impl Staged for Bbr1 {
 
 impl Staged for Prague {
     #[inline(always)]
+    fn take_hint(&mut self, hint: ResumeHint) {
+        self.take_in_hint(hint);
+    }
+
+    #[inline(always)]
     fn first_stage(&mut self, now: Time, feedback: &Feedback<'_>, _: &mut RateSample) {
         self.take_in_marks(now, feedback);
     }
@@ -225,6 +249,11 @@ impl Staged for Prague {
 macro_rules! in_one_stage {
     ($($controller:ty),*) => {
         $(impl Staged for $controller {
+            #[inline(always)]
+            fn take_hint(&mut self, hint: ResumeHint) {
+                self.take_in_hint(hint);
+            }
+
             #[inline(always)]
             fn first_stage(&mut self, _: Time, _: &Feedback<'_>, _: &mut RateSample) {}
 
@@ -280,7 +309,27 @@ impl<C: Staged> Connection<C> {
         };
         self.sample.write(RateSample::default());
         self.cc.write(start(&settings));
+        let Call { saved_cwnd, saved_rtt, .. } = self.call;
+        if saved_cwnd != 0 {
+            let saved_rtt = TimeDelta::from_nanos(saved_rtt);
+            self.controller().take_hint(ResumeHint { saved_cwnd, saved_rtt });
+        }
         self.set_control();
+    }
+
+    /// The connection ends. `acked` bytes were delivered in `send_elapsed` by its newest sample that the application did not limit,
+    /// and `delivered` bytes in all.
+    #[inline(always)]
+    pub fn ended(&mut self) {
+        let Call { acked, send_elapsed, delivered, min_rtt, .. } = self.call;
+        let (elapsed, min_rtt) =
+            (TimeDelta::from_nanos(send_elapsed), TimeDelta::from_nanos(min_rtt));
+        let rate = if send_elapsed == 0 { Rate::ZERO } else { Rate::of(acked, elapsed) };
+        let saved = ResumeHint::observed(rate, min_rtt, delivered);
+        self.call.saved_cwnd = saved.map_or(0, |saved| saved.saved_cwnd);
+        self.call.saved_rtt = saved.map_or(0, |saved| saved.saved_rtt.as_nanos());
+        let has_retreated = self.controller().snapshot().resume == Some(ResumePhase::SafeRetreat);
+        self.call.flags = if has_retreated { RETREATED } else { 0 };
     }
 
     /// The controller.

@@ -48,7 +48,8 @@ export! {
     uncork_spurious => spurious(),
     uncork_resized => resized(),
     uncork_classic_ecn => classic_ecn(),
-    uncork_report => renew_report()
+    uncork_report => renew_report(),
+    uncork_ended => ended()
 }
 
 /// Never called: the object does not load where code that panics is left.

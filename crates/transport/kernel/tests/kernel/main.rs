@@ -8,6 +8,7 @@ mod ect1;
 mod glue;
 mod record;
 mod replay;
+mod resume;
 mod traffic;
 mod truth;
 mod verify;

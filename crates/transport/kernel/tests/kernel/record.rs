@@ -12,6 +12,7 @@ pub(crate) const TIMEOUT: u32 = 3;
 pub(crate) const SPURIOUS: u32 = 4;
 pub(crate) const RESIZED: u32 = 5;
 pub(crate) const CLASSIC_ECN: u32 = 6;
+pub(crate) const ENDED: u32 = 7;
 /// A record of `shim.bpf.c`.
 #[repr(C)]
 pub(crate) struct Record<C> {
@@ -35,8 +36,8 @@ impl<C: Staged> Record<C> {
 fn the_shim_and_the_glue_have_the_same_call() {
     const CALL: Layout = layout!(
         Call = "call": now, mss, seed, acked, lost, sent, in_flight, unacked, rtt, srtt, min_rtt, send_time, delivered,
-        delivered_time, send_elapsed, lost_then, tx_in_flight, ce_packets, flags, initial_window, cwnd, pacing_rate, send_quantum,
-        is_classic
+        delivered_time, send_elapsed, lost_then, tx_in_flight, ce_packets, flags, initial_window, saved_cwnd,
+        saved_rtt, cwnd, pacing_rate, send_quantum, is_classic
     );
     let object = include_bytes!("../../bpf/bbr3.bpf.o");
     check_object("bbr3", object, &[CALL]).expect("the same");

@@ -12,7 +12,7 @@ use uncork_kernel::{Algorithm, Loaded};
 use uncork_testkit::pause;
 
 use crate::glue::{Call, Connection, Staged};
-use crate::record::{ACK, CLASSIC_ECN, INIT, RESIZED, Record, SENT, SPURIOUS, TIMEOUT};
+use crate::record::{ACK, CLASSIC_ECN, ENDED, INIT, RESIZED, Record, SENT, SPURIOUS, TIMEOUT};
 use crate::traffic::{Downloads, EcnMode};
 use crate::{alone, loaded};
 
@@ -20,23 +20,23 @@ use crate::{alone, loaded};
 const MAX_QUEUED: usize = 1 << 18;
 
 /// Builds a controller.
-type Start<C> = fn(&Settings) -> C;
+pub(crate) type Start<C> = fn(&Settings) -> C;
 
 /// What was replayed.
 #[derive(Debug, Default)]
-struct Replayed {
+pub(crate) struct Replayed {
     connections: usize,
     /// By kind.
-    calls: [usize; 7],
+    pub(crate) calls: [usize; 8],
     states: HashMap<&'static str, usize>,
     /// Calls that found no room in the kernel's queue.
-    missed: u32,
+    pub(crate) missed: u32,
     /// Of a batch.
     fastest_gbit_per_s: f64,
 }
 
 /// The native controllers of a batch.
-struct Native<C> {
+pub(crate) struct Native<C> {
     /// Each with the number of its next call.
     connections: HashMap<u64, (u32, Box<Connection<C>>)>,
     /// Bytes acknowledged in all reported calls, and the times of the first and the last call.
@@ -45,7 +45,7 @@ struct Native<C> {
 }
 
 impl<C: Staged + Debug> Native<C> {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { connections: HashMap::new(), acked: 0, span: [u64::MAX, 0] }
     }
 
@@ -56,7 +56,7 @@ impl<C: Staged + Debug> Native<C> {
     }
 
     /// Makes the same call, and compares. After a gap the native controller goes on from the kernel's state.
-    fn repeat(&mut self, theirs: Record<C>, start: Start<C>, replayed: &mut Replayed) {
+    pub(crate) fn repeat(&mut self, theirs: Record<C>, start: Start<C>, replayed: &mut Replayed) {
         let Record { kind, number, key, connection: mut theirs } = theirs;
         let Call { now, acked, .. } = theirs.call;
         self.span = [self.span[0].min(now), self.span[1].max(now)];
@@ -86,14 +86,18 @@ impl<C: Staged + Debug> Native<C> {
             SPURIOUS => mine.spurious(),
             RESIZED => mine.resized(),
             CLASSIC_ECN => mine.classic_ecn(),
+            ENDED => mine.ended(),
             _ => panic!("unknown call {kind}"),
         }
         // The kernel renews it where it applies what was decided.
-        if ![SENT, RESIZED, CLASSIC_ECN].contains(&kind) {
+        if ![SENT, RESIZED, CLASSIC_ECN, ENDED].contains(&kind) {
             mine.renew_report();
             assert_eq!(mine.report, theirs.report, "call {number} of kind {kind}");
         }
-        let out = |call: &Call| (call.cwnd, call.pacing_rate, call.send_quantum, call.is_classic);
+        let out = |call: &Call| {
+            let saved = (call.saved_cwnd, call.saved_rtt, call.flags);
+            (call.cwnd, call.pacing_rate, call.send_quantum, call.is_classic, saved)
+        };
         assert_eq!(out(&mine.call), out(&theirs.call), "call {number} of kind {kind}");
         let (mine, theirs) = (mine.controller(), theirs.controller());
         assert_eq!(format!("{mine:?}"), format!("{theirs:?}"), "call {number} of kind {kind}");
@@ -148,7 +152,7 @@ fn replay<C: Staged + Debug>(
         done?;
     }
     println!(
-        "{algorithm}: {replayed:?}; calls are start, sent, ACK, timeout, spurious, resized, without ECT(1)"
+        "{algorithm}: {replayed:?}; calls are start, sent, ACK, timeout, spurious, resized, without ECT(1), end"
     );
     Some(replayed)
 }

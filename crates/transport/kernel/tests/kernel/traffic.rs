@@ -18,9 +18,9 @@ use uncork_path::{Buffer, Ecn, JitterDistribution, JitterSpec, LossSpec, PathSpe
 use uncork_testkit::{Capability, not_run, pause, wait_until};
 use uncork_units::{Rate, Time, TimeDelta};
 
-const LIMIT: Duration = Duration::from_mins(1);
+pub(crate) const LIMIT: Duration = Duration::from_mins(1);
 /// Bytes that are written or read at a time.
-const PIECE: usize = 1 << 18;
+pub(crate) const PIECE: usize = 1 << 18;
 /// Between two bursts.
 const PAUSE: Duration = Duration::from_millis(300);
 /// A packet without data: headers of IP and TCP with all options.
@@ -234,7 +234,7 @@ impl Downloads {
 }
 
 /// Waits until everything written was acknowledged.
-fn acknowledged(stream: &TcpStream, host: &Namespace) -> TcpInfo {
+pub(crate) fn acknowledged(stream: &TcpStream, host: &Namespace) -> TcpInfo {
     let (local, remote) = (stream.local_addr(), stream.peer_addr());
     let (local, remote) = (local.expect("a socket"), remote.expect("a connection"));
     let mut info = None;
@@ -250,7 +250,7 @@ fn acknowledged(stream: &TcpStream, host: &Namespace) -> TcpInfo {
     info.expect("it was waited for")
 }
 
-fn set_link(host: &Namespace, words: &[&str]) {
+pub(crate) fn set_link(host: &Namespace, words: &[&str]) {
     let set = host.run(|| Command::new("ip").args(["link", "set", "dev"]).args(words).status());
     assert!(set.expect("a thread").expect("iproute2").success());
 }
@@ -287,7 +287,7 @@ fn is_dropped_data(packet: &PacketRecord) -> bool {
     is_data(packet) && matches!(packet.end, Some((Fate::Dropped(_), _)))
 }
 
-fn set_controller(socket: &impl AsFd, controller: Algorithm) {
+pub(crate) fn set_controller(socket: &impl AsFd, controller: Algorithm) {
     set_tcp_congestion(socket, controller.name()).expect("it is registered");
 }
 
@@ -306,7 +306,7 @@ fn download(server: SocketAddr, bytes: usize, controller: Option<Algorithm>) {
     }
 }
 
-fn send(stream: &mut TcpStream, bytes: usize) {
+pub(crate) fn send(stream: &mut TcpStream, bytes: usize) {
     let piece = vec![1; PIECE];
     for length in pieces(bytes) {
         stream.write_all(&piece[..length]).expect("it is read");
@@ -314,6 +314,6 @@ fn send(stream: &mut TcpStream, bytes: usize) {
 }
 
 /// The lengths of pieces that are `bytes` together. Memory for all of them would cost more than TCP.
-fn pieces(bytes: usize) -> impl Iterator<Item = usize> {
+pub(crate) fn pieces(bytes: usize) -> impl Iterator<Item = usize> {
     (0..bytes).step_by(PIECE).map(move |at| PIECE.min(bytes - at))
 }

@@ -1,16 +1,15 @@
 //! What the verifier has to do. Its limit is a million instructions for each program.
 
-use uncork_kernel::{Algorithm, Loaded};
+use uncork_kernel::{Algorithm, Error, LoadOptions, Loaded, ResumeNetworks};
 
 use crate::loaded;
 
 /// Room for other kernels. Their verifiers may follow more paths.
 const MAX_INSTRUCTIONS: u32 = 600_000;
 
-#[test]
-fn verification_stays_far_below_the_limit() {
+fn check(load: fn(Algorithm) -> Result<Loaded, Error>) {
     for algorithm in Algorithm::ALL {
-        let Some(loaded) = loaded(Loaded::new, algorithm) else { return };
+        let Some(loaded) = loaded(load, algorithm) else { return };
         for program in loaded.programs() {
             println!(
                 "{algorithm} {}: {} instructions verified",
@@ -19,4 +18,17 @@ fn verification_stays_far_below_the_limit() {
             assert!(program.instructions < MAX_INSTRUCTIONS, "{algorithm} {program:?}");
         }
     }
+}
+
+#[test]
+fn verification_stays_far_below_the_limit() {
+    check(Loaded::new);
+}
+
+#[test]
+fn verification_with_careful_resume_stays_far_below_the_limit() {
+    check(|algorithm| {
+        let resume = Some(ResumeNetworks::DEFAULT);
+        Loaded::with(algorithm, LoadOptions { resume, ..LoadOptions::default() })
+    });
 }
