@@ -111,6 +111,28 @@ fn a_controller_is_loaded_used_and_unloaded_under_its_connections() {
 }
 
 #[test]
+fn load_with_resume_is_shown_and_upgrade_keeps_it() {
+    let _alone = alone();
+    let script = r"
+        kernel load --resume=1000 uncork_cubic > /dev/null
+        kernel status | tail -n 1
+        kernel upgrade > /dev/null
+        kernel status --format json | grep networks_max
+        kernel unload > /dev/null
+        kernel load uncork_cubic > /dev/null
+        kernel status --format json | grep networks_max && exit 9
+        kernel load --resume=7 uncork_reno 2> error.txt && exit 9 || echo status $?
+        grep -o 'expected 64 to 1048576 networks' error.txt";
+    let Some(seen) = succeed(script) else { return };
+    let lines: Vec<&str> = seen.lines().map(str::trim).collect();
+    let first = "uncork_cubic: careful resume for 1000 networks; 0 connections left an observation, 0 began with one \
+                 (0 safe retreats), 0 found it in use, 0 too old";
+    let expected =
+        [first, "\"networks_max\": 1000,", "status 2", "expected 64 to 1048576 networks"];
+    assert_eq!(lines, expected);
+}
+
+#[test]
 fn a_route_and_a_program_choose_it_by_name() {
     let _alone = alone();
     let script = r#"

@@ -1,7 +1,7 @@
 //! The arguments of `uncork kernel`.
 
 use clap::{Args, Subcommand};
-use uncork_kernel::Algorithm;
+use uncork_kernel::{Algorithm, ResumeNetworks};
 
 use crate::values::TextFormat;
 
@@ -19,7 +19,8 @@ const LOAD_EXAMPLES: &str = "\
 Examples:
   sudo uncork kernel load
   sudo sysctl net.ipv4.tcp_congestion_control=uncork_bbr3
-  sudo uncork kernel load --default uncork_bbr3 uncork_cubic";
+  sudo uncork kernel load --default uncork_bbr3 uncork_cubic
+  sudo uncork kernel load --resume uncork_cubic";
 
 const LOAD_AFTER: &str = "\
 It needs Linux 6.1 or newer with BTF, CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN (root has them), and a BPF file system at \
@@ -47,7 +48,8 @@ Examples:
   sudo uncork kernel upgrade uncork_bbr3";
 
 const UPGRADE_AFTER: &str = "\
-New connections get the controller of this program; open ones keep theirs. It is always available, but \
+New connections get the controller of this program; open ones keep theirs. One that was loaded with --resume still resumes, but \
+forgets what it has observed. It is always available, but \
 before Linux 6.4 it cannot be chosen by name for a moment. A network namespace with this default keeps its copy until the \
 default is set: this is done in the current namespace, and as root in those of all processes and of `ip netns`. Others are reported.
 
@@ -85,6 +87,10 @@ pub(super) enum KernelCommand {
         /// Make the first the default of this network namespace
         #[arg(long)]
         default: bool,
+        /// Careful Resume (RFC 9959): begin connections with what an earlier one of the client network observed, for this many
+        /// networks [default: off; without a number: 65536]
+        #[arg(long, value_name = "NETWORKS", num_args = 0..=1, require_equals = true, default_missing_value = "65536")]
+        resume: Option<ResumeNetworks>,
     },
     /// Replace loaded controllers by those of this program
     #[command(before_help = UPGRADE_EXAMPLES, after_help = UPGRADE_AFTER)]

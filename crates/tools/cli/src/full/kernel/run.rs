@@ -4,8 +4,8 @@ use std::io;
 
 use uncork_host::{Others, connections_by_controller, in_other_namespaces};
 use uncork_kernel::{
-    Algorithm, DIRECTORY, Error, KernelStatus, Loaded, Missing, Pins, Removed, default,
-    is_registered, probe, set_default,
+    Algorithm, DIRECTORY, Error, KernelStatus, LoadOptions, Loaded, Missing, Pins, Removed,
+    ResumeNetworks, default, is_registered, probe, set_default,
 };
 
 use super::args::{KernelArgs, KernelCommand};
@@ -17,7 +17,7 @@ pub(crate) fn run(args: &KernelArgs) -> Result<(), Failure> {
     let pins = Pins::in_directory(DIRECTORY);
     match &args.command {
         KernelCommand::List => list(),
-        KernelCommand::Load { names, default } => load(&pins, names, *default),
+        KernelCommand::Load { names, default, resume } => load(&pins, names, *default, *resume),
         KernelCommand::Upgrade { names } => upgrade(&pins, names),
         KernelCommand::Unload { names } => unload(&pins, names),
         KernelCommand::Status { format } => status(&pins, *format),
@@ -36,13 +36,19 @@ fn list() -> Result<(), Failure> {
     stdout::write(lines.concat().as_bytes())
 }
 
-fn load(pins: &Pins, names: &[Algorithm], first_is_default: bool) -> Result<(), Failure> {
+fn load(
+    pins: &Pins,
+    names: &[Algorithm],
+    first_is_default: bool,
+    resume: Option<ResumeNetworks>,
+) -> Result<(), Failure> {
+    let options = LoadOptions { resume, ..LoadOptions::default() };
     let load = |algorithm| {
         if pins.add_devices(algorithm)? > 0 {
             return Ok(());
         }
         pins.check_free(algorithm)?;
-        pins.add(&Loaded::new(algorithm)?)
+        pins.add(&Loaded::with(algorithm, options)?)
     };
     // A namespace that has one as its default already has an old copy.
     each_then_renew(names, load, |algorithm| format!("{algorithm} is loaded\n"))?;
@@ -65,9 +71,26 @@ fn chosen(
     if there.is_empty() { Err(Failure::Missed("none is loaded".to_owned())) } else { Ok(there) }
 }
 
+/// For how many networks a loaded controller resumes.
+fn resumed(pins: &Pins, algorithm: Algorithm) -> Result<Option<ResumeNetworks>, Error> {
+    match pins.resume_status(algorithm) {
+        Ok(status) => Ok(status.and_then(|status| ResumeNetworks::new(status.networks_max))),
+        Err(Error::Missing(Missing::Privilege { .. })) => {
+            eprintln!(
+                "note: without CAP_SYS_ADMIN it is unknown whether {algorithm} was loaded with --resume; it is upgraded without"
+            );
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
 fn upgrade(pins: &Pins, names: &[Algorithm]) -> Result<(), Failure> {
     let names = chosen(names, |one| pins.has(one))?;
-    let upgrade = |algorithm| pins.replace(&Loaded::new(algorithm)?);
+    let upgrade = |algorithm| {
+        let resume = resumed(pins, algorithm)?;
+        pins.replace(&Loaded::with(algorithm, LoadOptions { resume, ..LoadOptions::default() })?)
+    };
     let line = |algorithm| format!("new connections get this program's {algorithm}\n");
     let Others { results, hidden_processes } = each_then_renew(&names, upgrade, line)?;
     let names = names.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ");
