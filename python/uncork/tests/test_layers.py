@@ -11,7 +11,7 @@ ROOT = Path(uncork.__file__).parent
 MAY_IMPORT = {
     "measure": {"measure", "__version__"},
     "experiment": {"measure", "experiment", "program", "__version__"},
-    "learn": {"measure", "experiment", "learn", "program", "__version__"},
+    "learn": {"measure", "experiment", "learn", "program", "_native", "__version__"},
 }
 FACE = {
     "__init__.py",

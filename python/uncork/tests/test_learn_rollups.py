@@ -184,19 +184,6 @@ def test_plan__rollups_of_some_days_and_records_of_the_others__the_same_bytes(
     assert planned(tmp_path / "b", str(half), str(records)) == of_records
 
 
-def test_plan__rollups_of_many_hosts__the_same_bytes(
-    records: Path, of_records: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A client that two hosts served is one client of the day. Many files are joined."""
-    monkeypatch.setattr(daily, "BATCH", 50)
-    table = pq.read_table(records)
-    for number in range(3):
-        part = tmp_path / f"part{number}.parquet"
-        pq.write_table(table.take(np.arange(number, table.num_rows, 3)), part)
-        rolled(part, tmp_path / "rollups", "--period", "30min", host=f"edge{number}")
-    assert planned(tmp_path / "b", str(tmp_path / "rollups")) == of_records
-
-
 def test_plan__what_rollups_do_not_have__is_refused_by_name(
     rollups: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -221,3 +208,89 @@ def test_plan__folded_clients__traffic_stays_and_a_warning_says_so(
 
     planned(tmp_path / "a", str(records))
     assert traffic(tmp_path / "b") == traffic(tmp_path / "a")
+
+
+def merged(source: Path, target: Path, *more: str) -> Path:
+    command = [program(), "records", "merge", str(source), "-o", str(target), "--name", "all", *more]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return target
+
+
+@pytest.fixture(scope="module")
+def of_hosts(records: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Roll-ups of three hosts that served the same clients, in a folder of each."""
+    root = tmp_path_factory.mktemp("hosts")
+    table = pq.read_table(records)
+    for number in range(3):
+        part = root / f"part{number}.parquet"
+        pq.write_table(table.take(np.arange(number, table.num_rows, 3)), part)
+        rolled(part, root / "rollups" / f"edge{number}", "--period", "30min", host=f"edge{number}")
+    return root / "rollups"
+
+
+def test_plan__rollups_of_many_hosts__the_same_bytes(
+    of_hosts: Path, of_records: dict[str, bytes], tmp_path: Path
+) -> None:
+    """A client that two hosts served is one client of the day."""
+    assert planned(tmp_path / "b", str(of_hosts)) == of_records
+
+
+@pytest.mark.parametrize("period", ["1d", "1h", "30min"])
+def test_plan__mergers_of_many_hosts__the_same_bytes(
+    period: str, of_hosts: Path, of_records: dict[str, bytes], tmp_path: Path
+) -> None:
+    days = merged(of_hosts, tmp_path / "merged", "--period", period)
+    assert len(list(days.iterdir())) == {"1d": 3, "1h": 72, "30min": 144}[period]
+    assert planned(tmp_path / "b", str(days)) == of_records
+    # The files of hosts next to it count once.
+    assert planned(tmp_path / "c", str(days), str(of_hosts)) == of_records
+
+
+def test_merge__hosts_to_places_to_days_in_two_rounds__the_same_bytes(
+    of_hosts: Path, of_records: dict[str, bytes], tmp_path: Path
+) -> None:
+    for place, hosts in (("fra", ("edge0", "edge1")), ("lim", ("edge2",))):
+        for host in hosts:  # Round by round, as files arrive.
+            target = str(tmp_path / place)
+            command = [program(), "records", "merge", str(of_hosts / host), "-o", target, "--name", place]
+            subprocess.run([*command, "--period", "1h"], check=True, capture_output=True)
+    both = tmp_path / "both"
+    both.mkdir()
+    for place in ("fra", "lim"):
+        for file in (tmp_path / place).iterdir():
+            (both / file.name).symlink_to(file)
+    of_places = merged(both, tmp_path / "days")
+    of_all = merged(of_hosts, tmp_path / "at-once")
+    assert [one.read_bytes() for one in sorted(of_places.iterdir())] == [
+        one.read_bytes() for one in sorted(of_all.iterdir())
+    ]
+    assert planned(tmp_path / "b", str(of_places)) == of_records
+
+
+def test_plan__many_files_and_a_condition_on_hosts__only_these_hosts(of_hosts: Path, tmp_path: Path) -> None:
+    where = planned(tmp_path / "a", str(of_hosts), "--where", "rollup_host=edge1")
+    assert where == planned(tmp_path / "b", str(of_hosts / "edge1"))
+
+
+def test_plan__a_file_that_was_cut__is_named(
+    of_hosts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(of_hosts, tmp_path / "rollups")
+    cut = min((tmp_path / "rollups").rglob("*20261103*.parquet"))
+    cut.write_bytes(cut.read_bytes()[:500])
+    options = ["plan", str(tmp_path / "rollups"), "-o", str(tmp_path / "a"), "--key", KEY, "--until", UNTIL]
+    assert main(options) == 2
+    assert cut.name in capsys.readouterr().err
+
+
+def test_plan__two_mergers_with_a_common_file__are_refused_by_name(
+    of_hosts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, hosts in (("one", ("edge0", "edge1")), ("two", ("edge1", "edge2"))):
+        sources = [str(of_hosts / host) for host in hosts]
+        command = [program(), "records", "merge", *sources, "-o", str(tmp_path / "merged"), "--name", name]
+        subprocess.run(command, check=True, capture_output=True)
+    options = ["plan", str(tmp_path / "merged"), "-o", str(tmp_path / "a"), "--key", KEY, "--until", UNTIL]
+    assert main(options) == 2
+    assert "it counts 48 files that another merger counts, too" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from capability import not_run
+from learning import SETTINGS
 from test_design import uncork
 from uncork.experiment import demo
 from uncork.experiment.cli import main
+from uncork.learn import evidence
 from uncork.measure import rollups
+from uncork.measure.engines import clickhouse, spark
+from uncork.measure.reduce import to_arrow
+from uncork.measure.schema import typed
+from uncork.measure.sources import read
 
 SCALE = 0.05
 NOT_ROLLED = {"duplicates", "impossible values", "units of measure", "shared connections"}
@@ -92,11 +99,48 @@ def test_analyze__a_time_within_a_period__is_an_error(made: Path, capsys: pytest
     assert "roll-ups have periods of 1800 s" in capsys.readouterr().err
 
 
-def test_analyze__rollups_on_another_engine__is_an_error(
-    made: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    "engine",
+    [
+        pytest.param("clickhouse", marks=pytest.mark.clickhouse),
+        pytest.param("spark", marks=pytest.mark.spark),
+    ],
+)
+def test_evidence__rollups_of_two_hours_on_another_engine__the_same_bytes(
+    engine: str, made: Path, request: pytest.FixtureRequest
 ) -> None:
-    assert main(["analyze", str(made), "--engine", "clickhouse"]) == 2
-    assert "a roll-up, which --engine clickhouse does not read" in capsys.readouterr().err
+    files = sorted(made.glob("*-20261105T1[01]*"))
+    assert len(files) == 4
+    settings = replace(SETTINGS, as_of=20_763, window=1, place="listener", experiment="demo-made-up")
+    expected = evidence.collect(read([str(file) for file in files]).table, settings, to_arrow)
+    assert len(expected) > 100
+    if engine == "spark":
+        session = spark.local_session("local[1]")
+        request.addfinalizer(session.stop)
+        opened, run = spark.open_files(files, session)
+    else:
+        opened, run = clickhouse.open_files(files)
+    assert evidence.collect(rollups.alone(typed(opened)), settings, run).equals(expected)
+
+
+def test_analyze__rollups_and_records_on_another_engine__is_an_error(
+    records: Path, made: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["analyze", str(made), str(records), "--engine", "clickhouse"]) == 2
+    assert "a roll-up next to records, which --engine clickhouse" in capsys.readouterr().err
+
+
+def test_analyze__mergers_of_hours__the_same_document_and_days_are_refused(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for period in ("1h", "1d"):
+        command = [program(), "records", "merge", str(made), "-o", str(tmp_path / period), "--name", "fra"]
+        subprocess.run([*command, "--period", period], check=True, capture_output=True)
+    of_hours = document(tmp_path, str(tmp_path / "1h"))
+    assert without_checks(of_hours) == without_checks(document(tmp_path, str(made)))
+    capsys.readouterr()
+    assert main(["analyze", str(tmp_path / "1d")]) == 2
+    assert "roll-ups of a day have no hours; merge with --period 1h" in capsys.readouterr().err
 
 
 def test_analyze__clients_without_rows__each_record_counts(records: Path, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@
 mod clock;
 mod error;
 mod lines;
+mod merged;
 mod queue;
 mod rolled;
 mod rollup_files;
@@ -21,12 +22,13 @@ use std::time::Duration;
 
 pub use self::error::RecordsError;
 use self::lines::Lines;
+pub use self::merged::{MergeError, MergedPeriod, merge_rollups};
 pub use self::queue::{Records, Tally, Writer};
 use self::rolled::Rolled;
-pub use self::rollup_files::{ROLLUP_PREFIX, write_rollup};
+pub use self::rollup_files::{ROLLUP_PREFIX, is_named_rollup, write_rollup};
 use self::rotating::Rotating;
 pub use self::stamp::{rfc3339, stamp};
-pub use uncork_rollup::{RollupSpec, Sample};
+pub use uncork_rollup::{Metric, Period, RollupSpec, Sample};
 
 /// The destination of records.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Timestamps in file names. Their alphabetical order is their order in time.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const DAY: u64 = 86_400;
 
@@ -16,6 +16,25 @@ pub fn stamp(time: SystemTime) -> String {
         second % 60,
         since.subsec_millis()
     )
+}
+
+/// The time of [`stamp`] in whole seconds since 1970; `None` of another text.
+pub(crate) fn unix_s_of(text: &str) -> Option<u64> {
+    let number = |from: usize, to: usize| -> Option<u64> {
+        let digits =
+            text.get(from..to).filter(|it| it.bytes().all(|byte| byte.is_ascii_digit()))?;
+        digits.parse().ok()
+    };
+    let (year, month, day) = (number(0, 4)?, number(4, 6)?, number(6, 8)?);
+    let of_day = number(9, 11)? * 3600 + number(11, 13)? * 60 + number(13, 15)?;
+    // Years begin with March, as in `date`.
+    let (of_year, of_month) =
+        if month > 2 { (year, month - 3) } else { (year.checked_sub(1)?, month + 9) };
+    let days = 365 * of_year + of_year / 4 - of_year / 100 + of_year / 400;
+    let days = days + (153 * of_month + 2) / 5 + day.checked_sub(1)?;
+    let unix_s = days.checked_sub(719_468)? * DAY + of_day;
+    // Times that do not exist, and other texts, do not come back.
+    (stamp(UNIX_EPOCH + Duration::from_secs(unix_s))[..15] == text[..15]).then_some(unix_s)
 }
 
 /// A time in a file's text: `2026-11-21T21:45:00Z` (RFC 3339).
@@ -40,8 +59,6 @@ fn date(days: u64) -> (u64, u64, u64) {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     /// The expected values are from `date -u -d @SECONDS`.
@@ -57,6 +74,10 @@ mod tests {
             (4_107_542_400_000, "21000301T000000.000Z"),
         ] {
             assert_eq!(stamp(UNIX_EPOCH + Duration::from_millis(milliseconds)), written);
+            assert_eq!(unix_s_of(written), Some(milliseconds / 1_000));
+        }
+        for other in ["20260230T000000.000Z", "20261201T250000.000Z", "20261201", "é", ""] {
+            assert_eq!(unix_s_of(other), None, "{other}");
         }
     }
 

@@ -52,6 +52,65 @@ fn a_directory_gets_a_file_for_each_number_of_records() {
     assert_eq!(connections, [record(7, Scope::Connection)]);
 }
 
+/// Files of roll-ups of two hosts, two of each.
+fn rollups_of_two_hosts(directory: &Path) -> Vec<std::path::PathBuf> {
+    let mut files = Vec::new();
+    for (number, host) in ["edge1", "edge2"].into_iter().enumerate() {
+        let mut rollups = uncork_rollup::Rollups::new(RollupSpec::new(host));
+        for minute in [0, 7] {
+            let mut record = record(1, Scope::Response);
+            let service = record.service.as_mut().expect("a response");
+            service.start_unix_ns = (minute * 60 + number as u64) * 1_000_000_000;
+            rollups.add(&record).expect("it has a time");
+        }
+        let written =
+            rollups.take().into_iter().map(|it| write_rollup(directory, &it).expect("a file"));
+        files.extend(written);
+    }
+    files
+}
+
+/// Of the files of a directory, the records and the files that each counts.
+fn merged_into(directory: &Path) -> Vec<(u64, usize)> {
+    let files = fs::read_dir(directory).expect("a directory");
+    let files = files.map(|it| fs::read(it.expect("an entry").path()).expect("a file"));
+    let of = |file| uncork_rollup::Rollup::from_parquet(file).expect("a roll-up");
+    files.map(of).map(|it| (it.records(), it.sources().len())).collect()
+}
+
+#[test]
+fn merge_rollups_again_with_more_files_each_counts_once_in_one_file() {
+    let scratch = Scratch::new("merged");
+    let (hosts, days) = (scratch.path("hosts"), scratch.path("days"));
+    for directory in [&hosts, &days] {
+        fs::create_dir_all(directory).expect("a directory");
+    }
+    let files = rollups_of_two_hosts(&hosts);
+    let spec = RollupSpec { period: Period::DAY, ..RollupSpec::new("fra") };
+    let merge = |files: &[std::path::PathBuf]| {
+        let mut new = Vec::new();
+        merge_rollups(files, &days, &spec, &Metric::ALL, |day| new.push(day.new)).expect("merges");
+        new
+    };
+    assert_eq!(merge(&files[..1]), [1]);
+    assert_eq!(merge(&files), [3]);
+    assert_eq!(merged_into(&days), [(4, 4)]);
+    assert_eq!(merge(&files), [0], "nothing is new");
+    assert!(merge(&[]).is_empty(), "nothing to do");
+    assert_eq!(merged_into(&days), [(4, 4)]);
+    // Ended before the old file was removed: the next run removes it.
+    let old = uncork_rollup::RollupSpec { period: Period::DAY, ..RollupSpec::new("fra") };
+    let mut part = uncork_rollup::Merger::new(old, 0);
+    part.add(fs::read(&files[0]).expect("a file")).expect("of the day");
+    write_rollup(&days, &part.into_rollup()).expect("a file");
+    assert_eq!(merged_into(&days).len(), 2);
+    assert_eq!(merge(&files), [0]);
+    assert_eq!(merged_into(&days), [(4, 4)]);
+    let error = merge_rollups(&[hosts.join("a.parquet")], &days, &spec, &Metric::ALL, |_| {})
+        .expect_err("a name");
+    assert!(error.to_string().contains("not named as roll-ups are"), "{error}");
+}
+
 #[test]
 fn a_directory_gets_a_file_when_it_is_time() {
     let scratch = Scratch::new("records");

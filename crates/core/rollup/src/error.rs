@@ -32,6 +32,26 @@ pub enum RollupError {
         /// Of the other one.
         found: String,
     },
+    /// The roll-up is of many hosts.
+    #[error(
+        "'{0}' is a merger of many hosts' roll-ups; add mergers up with `uncork records merge`"
+    )]
+    Merged(String),
+    /// The roll-up is not within the period of the merger.
+    #[error(
+        "a roll-up of {found} is not within one of {expected}; merge it with a longer --period"
+    )]
+    NotWithin {
+        /// Of the merger.
+        expected: String,
+        /// Of the roll-up.
+        found: String,
+    },
+    /// Two mergers count the same file, and each counts one that the other does not.
+    #[error(
+        "it counts {0} files that another merger counts, too; merge the roll-ups of the hosts again, without mergers of other names"
+    )]
+    Overlap(usize),
     /// The file is not a roll-up.
     #[error("not a roll-up: {0}")]
     NotARollup(String),

@@ -8,7 +8,7 @@
 //!
 //! All that a row holds adds up, so `roll-up(a ++ b)` is the merger of `roll-up(a)` and `roll-up(b)`, in any order and any
 //! split. Which rows are folded depends on a hash of the unit and on the set of records alone, so this also holds for
-//! roll-ups of limited size. Pure: no clock, file or socket.
+//! roll-ups of limited size. [`Merger`] adds up files of many hosts, each once. Pure: no clock, file or socket.
 #![forbid(unsafe_code)]
 
 mod bins;
@@ -17,6 +17,7 @@ mod group;
 mod hash;
 mod health;
 mod key;
+mod merger;
 mod metric;
 mod parquet;
 mod rollup;
@@ -30,6 +31,7 @@ mod values;
 pub use self::bins::{GAMMA, IMPOSSIBLE, LN_GAMMA, bin_of};
 pub use self::error::RollupError;
 pub use self::hash::{Sample, content_hash, sample_hash};
+pub use self::merger::Merger;
 pub use self::metric::{CHUNK_BYTES, Metric, Ratio, SIZE_LIMITS};
 pub use self::parquet::is_rollup;
 pub use self::rollup::Rollup;

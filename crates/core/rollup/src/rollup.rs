@@ -25,6 +25,8 @@ pub struct Rollup {
     start_ns: u64,
     /// Of a further file of the period.
     part: u64,
+    /// Of a merger: the content hashes of the files that it counts, in order.
+    sources: Vec<u64>,
     levels: Levels,
     groups: Interner<Group>,
     /// Of each group of a record, the group of its checks.
@@ -74,6 +76,7 @@ impl Rollup {
             start_ns: spec.period.start(unix_ns),
             spec,
             part: 0,
+            sources: Vec::new(),
             levels: Levels::default(),
             groups: Interner::default(),
             checked: HashMap::new(),
@@ -125,6 +128,15 @@ impl Rollup {
         self.part
     }
 
+    /// Of a merger: the content hashes of the files that it counts, in order. None of a host's own roll-up.
+    pub fn sources(&self) -> &[u64] {
+        &self.sources
+    }
+
+    pub(crate) fn set_sources(&mut self, sources: Vec<u64>) {
+        self.sources = sources;
+    }
+
     /// The beginning of its period, since 1970.
     pub fn start_ns(&self) -> u64 {
         self.start_ns
@@ -169,13 +181,19 @@ impl Rollup {
         self.add_traffic_row(key, amount);
     }
 
+    /// The number of a group in keys of rows.
+    pub(crate) fn group_number(&mut self, group: &Group) -> u32 {
+        self.groups.number(group)
+    }
+
     /// Adds a row of another roll-up. [`Self::shrink`] must follow.
-    pub(crate) fn add_traffic(&mut self, group: &Group, mut key: TrafficKey, amount: Amount) {
+    fn add_traffic(&mut self, group: &Group, mut key: TrafficKey, amount: Amount) {
         key.group = self.groups.number(group);
         self.add_traffic_row(key, amount);
     }
 
-    fn add_traffic_row(&mut self, key: TrafficKey, amount: Amount) {
+    /// Adds traffic by a key of this roll-up. [`Self::shrink`] must follow.
+    pub(crate) fn add_traffic_row(&mut self, key: TrafficKey, amount: Amount) {
         let key = key.folded(self.levels);
         let is_of_network = key.is_of_network();
         let before = self.traffic.len();
@@ -207,23 +225,24 @@ impl Rollup {
         checked
     }
 
-    pub(crate) fn add_health(&mut self, group: &Group, health: &Health) {
+    fn add_health(&mut self, group: &Group, health: &Health) {
         let number = self.groups.number(group);
         self.add_health_of(number, health);
     }
 
-    fn add_health_of(&mut self, group: u32, health: &Health) {
+    pub(crate) fn add_health_of(&mut self, group: u32, health: &Health) {
         let of = self.health.entry(group);
         of.and_modify(|sum| sum.add(health)).or_insert(*health);
     }
 
     /// Adds a row of another roll-up. [`Self::shrink`] must follow.
-    pub(crate) fn add_other(&mut self, group: &Group, mut key: Key, values: &Values) {
+    fn add_other(&mut self, group: &Group, mut key: Key, values: &Values) {
         key.group = self.groups.number(group);
         self.add_row(key, values);
     }
 
-    fn add_row(&mut self, key: Key, values: &Values) {
+    /// Adds a row by a key of this roll-up. [`Self::shrink`] must follow.
+    pub(crate) fn add_row(&mut self, key: Key, values: &Values) {
         let client = key.client.clone();
         let (asn, is_large) = (key.asn, key.is_large());
         let key = key.folded(self.levels);
@@ -281,11 +300,14 @@ impl Rollup {
     ///
     /// # Errors
     ///
-    /// If its host or period differs.
+    /// If its host or period differs, or one of both is of many hosts.
     pub fn merge(&mut self, other: &Self) -> Result<(), RollupError> {
         if (other.spec.period, other.start_ns) != (self.spec.period, self.start_ns) {
             let (expected, found) = (self.period_text(), other.period_text());
             return Err(RollupError::OtherPeriod { expected, found });
+        }
+        if !(self.sources.is_empty() && other.sources.is_empty()) {
+            return Err(RollupError::Merged(other.spec.host.clone()));
         }
         if other.spec.host != self.spec.host {
             let (expected, found) = (self.spec.host.clone(), other.spec.host.clone());
@@ -341,7 +363,7 @@ impl Rollup {
         rows
     }
 
-    fn period_text(&self) -> String {
+    pub(crate) fn period_text(&self) -> String {
         format!("{} from {} s", self.spec.period, self.start_ns / 1_000_000_000)
     }
 }
@@ -369,6 +391,7 @@ impl PartialEq for Rollup {
         self.spec == other.spec
             && traffic(self) == traffic(other)
             && self.start_ns == other.start_ns
+            && self.sources == other.sources
             && self.levels == other.levels
             && rows(self) == rows(other)
             && health(self) == health(other)

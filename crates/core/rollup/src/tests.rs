@@ -11,7 +11,8 @@ use uncork_testkit::assert_message;
 use uncork_units::Rng;
 
 use crate::{
-    DEFAULT_MAX_ROWS, Metric, Ratio, Rollup, RollupError, RollupSpec, Rollups, Sample, is_rollup,
+    DEFAULT_MAX_ROWS, Merger, Metric, Period, Ratio, Rollup, RollupError, RollupSpec, Rollups,
+    Sample, is_rollup,
 };
 
 const MINUTE_NS: u64 = 60_000_000_000;
@@ -128,6 +129,109 @@ proptest! {
         prop_assert_eq!(records(&whole), all.len() as u64);
         prop_assert!(whole.iter().all(|it| it.folded() == 0));
     }
+}
+
+/// A day of all files, in their order.
+fn day_of(files: &[Vec<u8>], max_rows: usize) -> Rollup {
+    let day = RollupSpec { period: Period::DAY, max_rows, ..RollupSpec::new("fra") };
+    let mut merger = Merger::new(day, BEGIN_NS);
+    for file in files {
+        assert!(merger.add(file.clone()).expect("of this day"));
+    }
+    merger.into_rollup()
+}
+
+/// Files of three hosts.
+fn files_of_hosts(all: &[FlowRecord], max_rows: usize) -> Vec<Vec<u8>> {
+    let of_host = |number: usize| {
+        let spec = RollupSpec { max_rows, ..RollupSpec::new(format!("edge{number}")) };
+        let mut rollups = Rollups::new(spec);
+        for record in all.iter().skip(number).step_by(3) {
+            rollups.add(record).expect("it has a time");
+        }
+        rollups.take()
+    };
+    let all = (0..3).flat_map(of_host);
+    all.map(|rollup| rollup.to_parquet().expect("a file")).collect()
+}
+
+fn to_file(rollup: &Rollup) -> Vec<u8> {
+    rollup.to_parquet().expect("a file")
+}
+
+proptest! {
+    #![proptest_config(proptest::test_runner::Config::with_cases(24))]
+
+    #[test]
+    fn merger_of_hosts_in_any_order_and_grouping_has_the_same_bytes(
+        all in records(), max_rows in 1_usize..60,
+    ) {
+        let files = files_of_hosts(&all, DEFAULT_MAX_ROWS);
+        let whole = day_of(&files, max_rows);
+        let mut turned = files.clone();
+        turned.reverse();
+        prop_assert_eq!(to_file(&whole), to_file(&day_of(&turned, max_rows)));
+        let parts = files.chunks(2).map(|part| to_file(&day_of(part, max_rows)));
+        let of_parts = day_of(&parts.collect::<Vec<_>>(), max_rows);
+        prop_assert_eq!(to_file(&whole), to_file(&of_parts));
+        prop_assert_eq!(whole.sources().len(), files.len());
+    }
+
+    #[test]
+    fn merger_of_hosts_without_limit_has_all_rows_of_the_files(
+        all in records(), max_rows in 1_usize..60,
+    ) {
+        let files = files_of_hosts(&all, max_rows);
+        let parsed: Vec<_> =
+            files.iter().map(|it| Rollup::from_parquet(it.clone()).expect("a roll-up")).collect();
+        let whole = day_of(&files, usize::MAX);
+        let sum = |of: fn(&Rollup) -> u64| parsed.iter().map(of).sum::<u64>();
+        prop_assert_eq!(whole.records(), sum(Rollup::records));
+        prop_assert_eq!(whole.folded(), sum(Rollup::folded));
+        prop_assert_eq!(by_client(std::slice::from_ref(&whole)), by_client(&parsed));
+        prop_assert!(Rollup::from_parquet(to_file(&whole)).expect("a roll-up") == whole);
+    }
+}
+
+#[test]
+fn merger_of_hosts_counts_a_file_that_comes_again_once() {
+    let all: Vec<_> = (0..200).map(record).collect();
+    let files = files_of_hosts(&all, DEFAULT_MAX_ROWS);
+    let whole = to_file(&day_of(&files, usize::MAX));
+    let day = RollupSpec { period: Period::DAY, ..RollupSpec::new("fra") };
+    let mut again = Merger::new(day.clone(), BEGIN_NS);
+    assert!(again.add(whole).expect("a day"));
+    for file in &files {
+        assert!(!again.add(file.clone()).expect("a file of the day"));
+    }
+    assert_eq!(again.into_rollup().records(), 200);
+    let [one, two] = [&files[..2], &files[1..]].map(|some| to_file(&day_of(some, usize::MAX)));
+    let mut other = Merger::new(day.clone(), BEGIN_NS);
+    assert!(other.add(one.clone()).expect("a day"));
+    let error = other.add(two).expect_err("it has a file of the first");
+    assert!(matches!(error, RollupError::Overlap(1)));
+    assert_message!("a file in two mergers", error);
+    let mut next = Merger::new(day, BEGIN_NS + 24 * 60 * MINUTE_NS);
+    let error = next.add(files[0].clone()).expect_err("the day before");
+    assert!(matches!(error, RollupError::NotWithin { .. }));
+    assert_message!("the day before", error);
+    let merger = Rollup::from_parquet(one).expect("a roll-up");
+    let few = Merger::new(RollupSpec { period: Period::DAY, ..RollupSpec::new("a") }, BEGIN_NS);
+    let mut few = few.only(&[Metric::Throughput]);
+    few.add(to_file(&merger)).expect("a day");
+    let few = few.into_rollup();
+    let bins = |of: &Rollup, is_it: fn(Metric) -> bool| -> usize {
+        let bins = of.sorted().into_iter().flat_map(|row| row.values.bins.clone());
+        bins.filter(|bin| is_it(bin.metric)).count()
+    };
+    assert_eq!(bins(&few, |it| it != Metric::Throughput), 0);
+    assert_eq!(
+        bins(&few, |it| it == Metric::Throughput),
+        bins(&merger, |it| it == Metric::Throughput)
+    );
+    assert_eq!(few.records(), merger.records());
+    let error = merger.clone().merge(&merger).expect_err("of many hosts");
+    assert_message!("a merger as a host", error);
 }
 
 #[test]

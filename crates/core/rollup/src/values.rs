@@ -10,6 +10,12 @@ pub(crate) struct BinCount {
     pub(crate) count: u64,
 }
 
+impl BinCount {
+    pub(crate) const fn key(&self) -> (Metric, i32) {
+        (self.metric, self.bin)
+    }
+}
+
 /// The counts of a row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Values {
@@ -37,8 +43,21 @@ impl Values {
             add(&mut sum.0, of.0);
             add(&mut sum.1, of.1);
         }
-        for bin in &other.bins {
-            self.add_bin(bin.metric, bin.bin, bin.count);
+        self.add_bins(&other.bins);
+    }
+
+    /// Adds bins that are in order. New ones go to the end first, so that each is moved once.
+    fn add_bins(&mut self, more: &[BinCount]) {
+        let (before, mut place) = (self.bins.len(), 0);
+        for it in more {
+            place += self.bins[place..before].partition_point(|own| own.key() < it.key());
+            match self.bins[..before].get_mut(place) {
+                Some(own) if own.key() == it.key() => add(&mut own.count, it.count),
+                _ => self.bins.push(*it),
+            }
+        }
+        if self.bins.len() > before {
+            self.bins.sort_by_key(BinCount::key);
         }
     }
 }

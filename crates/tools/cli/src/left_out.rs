@@ -22,7 +22,7 @@ const COMMANDS: [LeftOut; 13] = [
     ("serve", "Serve files over HTTP with the congestion control that you choose"),
     (
         "records",
-        "Make roll-ups of flow records, and ship them to a store (docs/reference/rollups.md)",
+        "Make roll-ups of flow records, merge them, and ship them to a store (docs/reference/rollups.md)",
     ),
     (
         "play",

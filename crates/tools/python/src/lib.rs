@@ -12,6 +12,7 @@ mod episodes;
 mod error;
 mod lab_run;
 mod link;
+mod merge;
 mod race;
 mod scenario;
 mod steered;
@@ -27,6 +28,8 @@ mod uncork_native {
     use super::episodes::Episodes;
     #[pymodule_export]
     use super::lab_run::LabRun;
+    #[pymodule_export]
+    use super::merge::merge_rollups;
     #[pymodule_export]
     use super::race::{Ack, Race, race};
     #[pymodule_export]

@@ -1,9 +1,10 @@
 """The module in Rust (crates/tools/python). `uncork.laboratory` is its documented face."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import final
 
-__all__ = ["Ack", "Episodes", "LabRun", "Race", "Table", "compare", "race", "run"]
+__all__ = ["Ack", "Episodes", "LabRun", "Race", "Table", "compare", "merge_rollups", "race", "run"]
 
 @final
 class Table:
@@ -69,6 +70,9 @@ class Episodes:
     def begin(self, nth: int, options: Sequence[tuple[str, str]]) -> None: ...
     def step(self, actions: object, skipped: object, observations: object, rows: object) -> None: ...
 
+def merge_rollups(
+    files: Sequence[Path], directory: Path, name: str, metrics: Sequence[str]
+) -> list[Path]: ...
 def race(options: Sequence[tuple[str, str]], flows: Sequence[tuple[str, object]]) -> Race: ...
 def compare(
     options: Sequence[tuple[str, str]],

@@ -1,5 +1,6 @@
 //! Writing. Equal roll-ups give equal bytes.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical, ZstdLevel};
@@ -11,8 +12,8 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{ColumnPath, Type, TypePtr};
 use uncork_flow::LARGE_BYTES;
 
-use super::SCHEMA;
 use super::columns::{self, GROUP_TEXTS, GroupText, REGION};
+use super::{SCHEMA, SOURCES};
 use crate::error::RollupError;
 use crate::group::Group;
 use crate::health::{Contradiction, Health};
@@ -71,7 +72,13 @@ impl Rollup {
             ("rollup.folded_records", self.folded().to_string()),
         ];
         let part = (self.part() > 0).then(|| ("rollup.part", self.part().to_string()));
-        let pairs = pairs.into_iter().chain(part);
+        let mut sources = String::new();
+        for hash in self.sources() {
+            // Writing into a string cannot fail.
+            let _ = write!(sources, "{hash:016x}");
+        }
+        let sources = (!sources.is_empty()).then_some((SOURCES, sources));
+        let pairs = pairs.into_iter().chain(part).chain(sources);
         let pairs = pairs.map(|(key, value)| KeyValue::new(key.to_owned(), value));
         let builder = WriterProperties::builder()
             .set_key_value_metadata(Some(pairs.collect()))

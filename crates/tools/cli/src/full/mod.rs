@@ -13,6 +13,7 @@ mod host;
 #[cfg(target_os = "linux")]
 mod kernel;
 pub(crate) mod lab;
+mod merge;
 #[cfg(target_os = "linux")]
 mod nap;
 mod open_files;

@@ -5,9 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use uncork_records::{ROLLUP_PREFIX, write_rollup};
+use uncork_records::{ROLLUP_PREFIX, is_named_rollup, write_rollup};
 use uncork_rollup::{Period, Rollup, RollupSpec, Rollups, is_rollup};
 
+use super::merge;
 use super::records;
 use super::rollup_args::host_name;
 #[cfg(target_os = "linux")]
@@ -34,7 +35,7 @@ Exit status: 0 done, 2 wrong usage or invalid records, 3 a file cannot be read o
 
 const FILES: &str = "<FILE|DIR>...";
 
-/// Make roll-ups of flow records, and ship them to a store (docs/reference/rollups.md)
+/// Make roll-ups of flow records, merge them, and ship them to a store (docs/reference/rollups.md)
 #[derive(Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct RecordsArgs {
@@ -47,6 +48,9 @@ enum RecordsCommand {
     /// Make roll-ups: counts by client network, arm and period that any engine can add up
     #[command(before_help = ROLLUP_EXAMPLES, after_help = AFTER)]
     Rollup(RollupFilesArgs),
+    /// Merge roll-ups of many hosts into one for each day, hour or other period
+    #[command(before_help = merge::EXAMPLES, after_help = merge::AFTER)]
+    Merge(merge::MergeArgs),
     /// Ship finished files of a directory to a store, each once
     #[cfg(target_os = "linux")]
     #[command(before_help = ship::EXAMPLES, after_help = ship::AFTER)]
@@ -75,6 +79,7 @@ struct RollupFilesArgs {
 pub(crate) fn run(args: &RecordsArgs) -> Result<(), Failure> {
     match &args.command {
         RecordsCommand::Rollup(args) => make(args),
+        RecordsCommand::Merge(args) => merge::run(args),
         #[cfg(target_os = "linux")]
         RecordsCommand::Ship(args) => ship::run(args),
     }
@@ -166,11 +171,6 @@ fn all_files(given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
         files.extend(inside);
     }
     Ok(files)
-}
-
-fn is_named_rollup(file: &Path) -> bool {
-    let name = file.file_name().and_then(|name| name.to_str());
-    name.is_some_and(|name| name.starts_with(ROLLUP_PREFIX) && name.ends_with(".parquet"))
 }
 
 /// What was written.

@@ -146,6 +146,7 @@ def run(
     keep: Keep | None = None,
 ) -> Analysis:
     """The analysis of `records`. `query` runs a query where the records are, `keep` also keeps its result."""
+    rollups.check_hours(records, "records")
     progress("who ran what, and when")
     question = _question(records, request, query)
     counts = _count(question, keep, progress)

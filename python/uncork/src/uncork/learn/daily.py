@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import re
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,13 +28,14 @@ from uncork.learn.tablefile import date
 from uncork.measure import rollups
 from uncork.measure.errors import InputError
 from uncork.measure.files import write_table
+from uncork.measure.rollups import NAME
 
 DAYS = "days"
 """The directory of evidence by day, next to the versions. It can be removed at any time."""
-NAME = re.compile(r"rollup-.+-(\d{8})T\d{6}\.\d{3}Z-\d+(?:s|min)-[0-9a-f]{16}\.parquet")
-BATCH = 1_000
-"""Files that are joined."""
-UNUSED = re.compile(r"rollup_(?!throughput|completion)\w+_(?:bins|counts)")
+BINNED = ("throughput", "completion")
+"""Metrics with bins that plans use. The others have most of the bytes."""
+OF_HOSTS = frozenset({"rollup_host", "service_start_unix_ns", "hour", "block"})
+"""Columns and keys that a merger does not have."""
 FOLDED = b"uncork.folded"
 """Metadata: records of folded clients, and all with an arm."""
 TRAFFIC_KEYS = ("metric", "class", "place", "client", "asn", "country")
@@ -55,11 +55,11 @@ class Day:
 def by_day(paths: Iterable[Path]) -> Files | None:
     """The files by day; none if a file is not a roll-up, by its name."""
     found: dict[int, list[Path]] = {}
-    for path in paths:
+    for path in rollups.once(list(paths)):
         match = NAME.fullmatch(path.name)
         if match is None:
             return None
-        found.setdefault(_day(match[1]), []).append(path)
+        found.setdefault(_day(match["day"]), []).append(path)
     return found or None
 
 
@@ -128,7 +128,7 @@ def _read(
     progress: Progress,
 ) -> Day:
     with tempfile.TemporaryDirectory(prefix="uncork-") as work:
-        few = _joined(paths, Path(work))
+        few = _merged(options, paths, Path(work))
         records = read_records(argparse.Namespace(**{**vars(options), "paths": few}), progress)
         rows = evidence.collect(records.table, settings, records.run, on_trial)
         found = Day(rows, rollups.folded(records.table))
@@ -136,27 +136,16 @@ def _read(
     return found
 
 
-def _joined(paths: Sequence[Path], work: Path) -> list[Path]:
-    """The files as a few files: an engine keeps something of each file that it reads. Bins of metrics that no
-    plan uses are left out.
+def _merged(options: argparse.Namespace, paths: Sequence[Path], work: Path) -> list[Path]:
+    """The day's files as one, unless a condition needs what only they have: an engine takes milliseconds for
+    each file, and keeps all of its columns.
     """
-    if len(paths) <= BATCH:
+    named = {text.rpartition("=")[0] for text in (*options.where, *options.exclude)}
+    if named & OF_HOSTS:
         return list(paths)
-    joined = []
-    for number, start in enumerate(range(0, len(paths), BATCH)):
-        tables = [_table(path) for path in paths[start : start + BATCH]]
-        joined.append(work / f"rollups-{number}.parquet")
-        write_table(joined[-1], pa.concat_tables(tables, promote_options="default"))
-    return joined
+    from uncork import _native  # Only plans from roll-ups need it.
 
-
-def _table(path: Path) -> pa.Table:
-    try:
-        file = pq.ParquetFile(path)
-        names = [name for name in file.schema_arrow.names if not UNUSED.fullmatch(name)]
-        return file.read(names, use_threads=False)
-    except (OSError, pa.ArrowException) as error:
-        raise InputError(str(path), f"it cannot be read as a roll-up: {error}", "copy it again") from None
+    return _native.merge_rollups(list(paths), work, "day", BINNED)
 
 
 def _summed(days: Sequence[pa.Table]) -> pa.Table:

@@ -6,7 +6,8 @@ have the names of the record's columns, its counts begin with ``rollup_``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -38,6 +39,16 @@ TIME: Final = "service_start_unix_ns"
 
 COVERED: Final = "record of a period that a roll-up counts"
 
+NAME: Final = re.compile(
+    r"rollup-.+-(?P<day>\d{8})T\d{6}\.\d{3}Z-\d+(?:s|min|h|d)"
+    r"(?:-of-(?P<of>\d+))?-(?P<hash>[0-9a-f]{16})\.parquet"
+)
+"""A merger of many hosts' roll-ups (`uncork records merge`) says of how many files it is."""
+SOURCES: Final = b"rollup.sources"
+"""In a merger's metadata: the hashes of these files, as their names have them."""
+HASH_DIGITS: Final = 16
+HOUR_S: Final = 3600
+
 PLACE: Final = ("engine", "service_scope", "service_listener")
 """By which a period is covered: records name no host."""
 
@@ -49,6 +60,35 @@ def is_rollup(path: Path) -> bool:
     except (pa.ArrowInvalid, OSError):
         return False
     return metadata.get(b"uncork.schema") == SCHEMA
+
+
+def once(paths: Sequence[Path]) -> list[Path]:
+    """The files, without what a merger among them counts."""
+    named = [(path, NAME.fullmatch(path.name)) for path in paths]
+    mergers = [(int(name["of"]), path) for path, name in named if name is not None and name["of"]]
+    counted: set[str] = set()
+    superseded: set[Path] = set()
+    for _, path in sorted(mergers, reverse=True):
+        sources = _sources(path)
+        common = len(sources & counted)
+        if common == len(sources):
+            superseded.add(path)
+        elif common:
+            problem = f"it counts {common} files that another merger counts, too"
+            remedy = "merge the roll-ups of the hosts again, without mergers of other names"
+            raise InputError(str(path), problem, remedy)
+        counted |= sources
+    left = [(path, name) for path, name in named if path not in superseded]
+    return [path for path, name in left if name is None or name["hash"] not in counted]
+
+
+def _sources(path: Path) -> set[str]:
+    """The hashes of the files that a merger counts."""
+    try:
+        text = (pq.read_schema(path).metadata or {})[SOURCES].decode()
+    except (pa.ArrowException, OSError, KeyError) as error:
+        raise InputError(str(path), f"it cannot be read as a merger: {error}", "copy it again") from None
+    return {text[at : at + HASH_DIGITS] for at in range(0, len(text), HASH_DIGITS)}
 
 
 def has_rollups(records: ir.Table) -> bool:
@@ -74,12 +114,16 @@ def together(table: ir.Table) -> tuple[ir.Table, int]:
     for period in _periods(table):
         kept = _uncovered(kept, period)
     left_out = int(table.count().to_pyarrow().as_py()) - int(kept.count().to_pyarrow().as_py())
-    full = canonical(kept)
+    return _kept(alone(kept)), left_out
+
+
+def alone(table: ir.Table) -> ir.Table:
+    """Roll-ups, and records that none of them counts, as one table: a row may stand for many records."""
+    full = canonical(table)
     times = {
         name: ibis.ifelse(is_rolled(full), full[name].cast("int64"), full[TIME]) for name in (FIRST, LAST)
     }
-    full = full.mutate(**{RECORDS: full[RECORDS].cast("int64").fill_null(1)}, **times)
-    return _kept(full), left_out
+    return full.mutate(**{RECORDS: full[RECORDS].cast("int64").fill_null(1)}, **times)
 
 
 def _kept(table: ir.Table) -> ir.Table:
@@ -125,6 +169,13 @@ def check_time(records: ir.Table, option: str, unix_ns: int | None) -> None:
                 f"roll-ups have periods of {period} s, and this time is within one",
                 f"name a multiple of {period} s, or analyse the records",
             )
+
+
+def check_hours(records: ir.Table, place: str) -> None:
+    """Whether the hours of the records are known: a merger of a day has none."""
+    if has_rollups(records) and max(_periods(records), default=0) > HOUR_S:
+        remedy = "merge with --period 1h, or name roll-ups of hosts"
+        raise InputError(place, "roll-ups of a day have no hours", remedy)
 
 
 def is_folded(records: ir.Table) -> bool:

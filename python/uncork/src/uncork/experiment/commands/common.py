@@ -30,6 +30,8 @@ from uncork.measure.sources.reading import RECORD_SUFFIXES, find_files
 QUIET_SECONDS = 5.0
 MAX_VALUES = 8
 """Of a column, in a message."""
+HOURS = ("hour", "block")
+"""Keys that a roll-up of a day does not have."""
 PATTERN = frozenset("*?[]{}\\")
 """Characters that engines take for a pattern of file names."""
 
@@ -112,10 +114,11 @@ def _elsewhere(arguments: argparse.Namespace, paths: Sequence[Source]) -> Record
             "--networks", f"not with --engine {arguments.engine}", "name networks while importing"
         )
     copies = tempfile.TemporaryDirectory(prefix="uncork-")
-    files = find_files(stores.local(paths, Path(copies.name), RECORD_SUFFIXES), False)
-    if rolled := next((str(path) for path in files if rollups.is_rollup(path)), None):
-        problem = f"a roll-up, which --engine {arguments.engine} does not read"
-        raise InputError(rolled, problem, "leave --engine out, or name records")
+    files = rollups.once(find_files(stores.local(paths, Path(copies.name), RECORD_SUFFIXES), False))
+    of_rollups = [path for path in files if rollups.is_rollup(path)]
+    if of_rollups and len(of_rollups) < len(files):
+        problem = f"a roll-up next to records, which --engine {arguments.engine} does not keep apart"
+        raise InputError(str(of_rollups[0]), problem, "leave --engine out, or name either of both")
     if pattern := next((str(path) for path in files if PATTERN & set(str(path))), None):
         problem = f"--engine {arguments.engine} reads this name as a pattern"
         raise InputError(pattern, problem, "rename the file")
@@ -131,7 +134,8 @@ def _elsewhere(arguments: argparse.Namespace, paths: Sequence[Source]) -> Record
     except ImportError as error:
         remedy = f"pip install 'uncork[{arguments.engine}]'"
         raise InputError(f"--engine {arguments.engine}", f"{error.name} is not installed", remedy) from error
-    return Records(selected(typed(table), arguments.where, arguments.exclude, run), run, {}, copies)
+    table = rollups.alone(typed(table)) if of_rollups else typed(table)
+    return Records(selected(table, arguments.where, arguments.exclude, run), run, {}, copies)
 
 
 def memory(text: str) -> str:
@@ -188,6 +192,8 @@ def _matches(table: ir.Table, condition: str, option: str, run: Run | None) -> i
         raise InputError(f"{option} {condition}", problem, remedy)
     if run is None:
         raise InputError(f"{option} {condition}", "the query has no names of keys", "write COLUMN=VALUE")
+    if column in HOURS:
+        rollups.check_hours(table, f"{option} {condition}")
     key = key_column(column, set(table.columns))
     of = key.value(Columns(table))
     found = run(table.select(value=of).distinct())["value"].to_pylist()

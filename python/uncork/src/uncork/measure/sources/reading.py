@@ -65,7 +65,7 @@ def read(
     into.mkdir(parents=True, exist_ok=True)
     sources = [source(path) if isinstance(path, str) else path for path in paths]
     local = stores.local(sources, into, None if mapping else RECORD_SUFFIXES)
-    files = find_files(local, mapping is not None)
+    files = rollups.once(find_files(local, mapping is not None))
     logs = [path for path in files if mapping is not None or path.suffix != ".parquet"]
     tables = [path for path in files if path not in logs]
     check(tables)

@@ -1,0 +1,122 @@
+//! Files of roll-ups of many hosts as one file for each hour, day or other period.
+//!
+//! A file counts once: a merger's file has the hashes of all files that it counts, so a merger that is made again takes only new
+//! ones, and one that was ended in between loses nothing. The new file is there before the old one is removed; until then its
+//! readers find two, and one of them counts all that the other does.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+use uncork_rollup::{Merger, Metric, Rollup, RollupSpec};
+
+use crate::rollup_files::{RollupName, write_rollup};
+
+/// Why roll-ups were not merged. Periods that are done stay.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum MergeError {
+    /// A file that cannot be read.
+    #[error("cannot read '{path}': {1}", path = .0.display())]
+    Unreadable(PathBuf, #[source] io::Error),
+    /// A file that is not named as roll-ups are, or not a roll-up.
+    #[error("{path}: {1}", path = .0.display())]
+    Invalid(PathBuf, String),
+    /// The directory of mergers.
+    #[error("cannot write '{path}': {1}", path = .0.display())]
+    Unwritable(PathBuf, #[source] io::Error),
+}
+
+/// The merger of a period.
+#[derive(Debug)]
+pub struct MergedPeriod {
+    /// Its file.
+    pub file: PathBuf,
+    /// What it counts.
+    pub rollup: Rollup,
+    /// How many files are new in it.
+    pub new: usize,
+}
+
+/// Merges files of roll-ups of any hosts into `directory`: one file for each period of `spec`, under the name `spec.host`. Files that
+/// `directory` has of this name count, too, and are replaced. Bins of other metrics than these are left out. `each` gets what is done, in the order of time.
+///
+/// # Errors
+///
+/// See [`MergeError`].
+pub fn merge_rollups(
+    files: &[PathBuf],
+    directory: &Path,
+    spec: &RollupSpec,
+    metrics: &[Metric],
+    mut each: impl FnMut(MergedPeriod),
+) -> Result<(), MergeError> {
+    let before = mergers(directory, spec)?;
+    let new = files.iter().filter(|file| !before.contains(file));
+    let sources = before.iter().map(|file| (file, true)).chain(new.map(|file| (file, false)));
+    let mut periods: BTreeMap<u64, Vec<Source<'_>>> = BTreeMap::new();
+    for (path, is_before) in sources {
+        let name = RollupName::of(path).ok_or_else(|| unnamed(path))?;
+        let period = periods.entry(spec.period.start(name.start_ns)).or_default();
+        period.push(Source { path, sources: name.sources, is_before });
+    }
+    for (start, sources) in periods {
+        if sources.len() == 1 && sources[0].is_before {
+            continue;
+        }
+        let (rollup, new) =
+            merged(sources.clone(), Merger::new(spec.clone(), start).only(metrics))?;
+        let unwritable = |error| MergeError::Unwritable(directory.to_owned(), error);
+        let file = write_rollup(directory, &rollup).map_err(unwritable)?;
+        for old in sources.iter().filter(|it| it.is_before && *it.path != file) {
+            fs::remove_file(old.path).map_err(unwritable)?;
+        }
+        each(MergedPeriod { file, rollup, new });
+    }
+    Ok(())
+}
+
+/// A file of a period.
+#[derive(Clone, Copy)]
+struct Source<'a> {
+    path: &'a PathBuf,
+    /// How many files it counts, if it is a merger.
+    sources: u64,
+    /// Whether it is of an earlier merger of this name.
+    is_before: bool,
+}
+
+/// The merger of the files, and how many are new in it.
+fn merged(mut files: Vec<Source<'_>>, mut merger: Merger) -> Result<(Rollup, usize), MergeError> {
+    // A merger goes before the files that it counts.
+    files.sort_by(|a, b| (b.sources, a.path).cmp(&(a.sources, b.path)));
+    let mut new = 0;
+    for Source { path, is_before, .. } in files {
+        let bytes = fs::read(path).map_err(|error| MergeError::Unreadable(path.clone(), error))?;
+        let added = merger
+            .add(bytes)
+            .map_err(|error| MergeError::Invalid(path.clone(), error.to_string()))?;
+        new += usize::from(added && !is_before);
+    }
+    Ok((merger.into_rollup(), new))
+}
+
+/// The mergers that the directory has of this name and length of periods.
+fn mergers(directory: &Path, spec: &RollupSpec) -> Result<Vec<PathBuf>, MergeError> {
+    let unreadable = |error| MergeError::Unreadable(directory.to_owned(), error);
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        if RollupName::of(&path).is_some_and(|name| name.is_merger_of(spec)) {
+            found.push(path);
+        }
+    }
+    Ok(found)
+}
+
+fn unnamed(file: &Path) -> MergeError {
+    let reason = "not named as roll-ups are (rollup-HOST-TIME-PERIOD-HASH.parquet); keep the names of the files";
+    MergeError::Invalid(file.to_owned(), reason.to_owned())
+}
