@@ -1,6 +1,6 @@
 //! What a planner publishes: at most one version at a time, again and again the same without effect.
 
-use crate::publish::PublishError;
+use crate::publish::{AT_ONCE, PublishError};
 use crate::{Fleet, HostName, PackedFile, Rollout, SigningKey, Stage, Target};
 
 /// What came of it.
@@ -27,20 +27,48 @@ impl Fleet<'_> {
         (key, holder): (&SigningKey, &HostName),
         files: &[PackedFile],
         stages: (Vec<Stage>, u64),
+        times: (u64, u64),
+    ) -> Result<Planned, PublishError> {
+        self.publish_or_switch((key, holder), files, Some(stages), times)
+    }
+
+    /// [`Fleet::publish_planned`] for all hosts at once, such as a policy that switches an experiment off. A version that goes out
+    /// is replaced.
+    ///
+    /// # Errors
+    ///
+    /// As [`Fleet::publish_planned`], but for [`PublishError::Running`].
+    pub fn switch_planned(
+        &self,
+        by: (&SigningKey, &HostName),
+        files: &[PackedFile],
+        times: (u64, u64),
+    ) -> Result<Planned, PublishError> {
+        self.publish_or_switch(by, files, None, times)
+    }
+
+    /// In stages, or without them at once.
+    fn publish_or_switch(
+        &self,
+        (key, holder): (&SigningKey, &HostName),
+        files: &[PackedFile],
+        stages: Option<(Vec<Stage>, u64)>,
         (now, expires): (u64, u64),
     ) -> Result<Planned, PublishError> {
         let (before, condition) = self.before()?;
         self.check_lease(holder, now)?;
         if let Some(rollout) = &before {
-            if self.has(rollout, files, now) {
+            let goes_on = stages.is_some() || !rollout.is_in_stages();
+            if goes_on && self.has(rollout, files, now) {
                 return Ok(Planned::Unchanged(rollout.clone()));
             }
             if let (Some(version), None) = (rollout.rolled_back, &rollout.next) {
                 return Err(PublishError::RolledBack(version));
             }
         }
-        let rollout =
-            self.begin_over((before.as_ref(), &condition), key, files, stages, (now, expires))?;
+        let before = if stages.is_some() { before } else { before.map(Rollout::interrupted) };
+        let (stages, times) = (stages.unwrap_or(AT_ONCE), (now, expires));
+        let rollout = self.begin_over((before.as_ref(), &condition), key, files, stages, times)?;
         Ok(Planned::Published(rollout))
     }
 

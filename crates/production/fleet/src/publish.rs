@@ -17,6 +17,9 @@ use crate::{
 };
 use uncork_store::{Condition, GetResult, Store, StoreError, Tag};
 
+/// For all hosts, without a stage before.
+pub(crate) const AT_ONCE: (Vec<Stage>, u64) = (Vec::new(), 0);
+
 /// A fleet's store, for those who publish and look.
 pub struct Fleet<'a> {
     store: &'a dyn Store,
@@ -48,7 +51,7 @@ pub enum PublishError {
     Nothing,
     /// A version is on its way.
     #[error(
-        "version {0} is at stage {1}; finish it with `uncork fleet publish STORE`, or run `uncork fleet rollback` first"
+        "version {0} is at stage {1}; finish it with `uncork fleet publish STORE`, replace it with --at-once, or run `uncork fleet rollback` first"
     )]
     Running(u64, Stage),
     /// The fleet is frozen.
@@ -184,6 +187,22 @@ impl<'a> Fleet<'a> {
     ) -> Result<Rollout, PublishError> {
         let (before, condition) = self.before()?;
         self.begin_over((before.as_ref(), &condition), key, files, stages, times)
+    }
+
+    /// [`Fleet::begin`] for all hosts at once. A version that goes out is replaced: its hosts go on to this one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Fleet::begin`], but for [`PublishError::Running`].
+    pub fn begin_at_once(
+        &self,
+        key: &SigningKey,
+        files: &[PackedFile],
+        times: (u64, u64),
+    ) -> Result<Rollout, PublishError> {
+        let (before, condition) = self.before()?;
+        let before = before.map(Rollout::interrupted);
+        self.begin_over((before.as_ref(), &condition), key, files, AT_ONCE, times)
     }
 
     /// The rollout, and the condition for a write over it.
@@ -343,6 +362,17 @@ impl Rollout {
     fn following(&self, now: u64) -> Result<Self, PublishError> {
         let serial = next_number("serial", self.serial)?;
         Ok(Self { serial, made_unix_s: now, ..self.clone() })
+    }
+
+    /// Without the version that goes out. Its number stays used, so the next one is higher and its hosts take that.
+    pub(crate) fn interrupted(self) -> Self {
+        Self { next: None, ..self }
+    }
+
+    /// Whether a version goes out to some hosts only.
+    pub(crate) fn is_in_stages(&self) -> bool {
+        let stage = self.next.as_ref().and_then(|next| next.stages.get(next.stage));
+        stage.is_some_and(|stage| !stage.is_all())
     }
 
     /// A new version for the hosts of the first stage; for all hosts without stages.

@@ -859,6 +859,31 @@ fn planner_repeats_itself_without_effect_and_renews_before_the_version_expires()
 }
 
 #[test]
+fn switch_off_while_a_version_is_in_its_stages_replaces_it_on_all_hosts_at_once() {
+    let mut world = World::new("fleet-switch", 20);
+    let one = holder("planner1");
+    world.fleet().take_lease(&one, world.now, 100 * WEEK_S).unwrap();
+    plan(&world, "planner1", 1).unwrap();
+    world.finish();
+    world.publish(2, &["10%", "100%"]);
+    world.poll();
+    assert!(matches!(plan(&world, "planner1", 3), Err(PublishError::Running(2, _))));
+    let times = (world.now, world.now + WEEK_S);
+    let switch =
+        |world: &World| world.fleet().switch_planned((&world.key, &one), &files(3), times).unwrap();
+    let switched = switch(&world);
+    assert!(matches!(switched, Planned::Published(_)));
+    world.poll();
+    assert_eq!(world.running(), BTreeMap::from([(3, 20)]));
+    let again = switch(&world);
+    assert!(matches!(again, Planned::Unchanged(_)), "on its way to all");
+    // A person does it without the lease, over a version that has begun with all hosts, too.
+    world.fleet().begin_at_once(&world.key, &files(4), times).unwrap();
+    world.poll();
+    assert_eq!(world.running(), BTreeMap::from([(4, 20)]));
+}
+
+#[test]
 fn planner_does_not_publish_after_a_rollback_until_a_person_does() {
     let mut world = World::new("fleet-after", 1);
     world.fleet().take_lease(&holder("planner1"), world.now, 100 * WEEK_S).unwrap();

@@ -43,12 +43,12 @@ class Fleet:
         self._run("lease", self.store, "--holder", self.holder, "--for", f"{seconds:.0f}s")
 
     def publish(self, policy: Path, *, at_once: bool = False) -> str:
-        """Publishes the policy, unless the fleet has it; for all hosts at once, or in stages. Says what the
-        store has then.
+        """Publishes the policy, unless the fleet has it: in stages, or for all hosts at once, in place of a
+        version that goes out. Says what the store has then.
         """
-        stages, hold = ("100%", "0s") if at_once else (self.stages, self.hold)
-        given = {"--stages": stages, "--hold": hold}
-        more = [word for option, value in given.items() if value for word in (option, value)]
+        given = {"--stages": self.stages, "--hold": self.hold}
+        stages = [word for option, value in given.items() if value for word in (option, value)]
+        more = ["--at-once"] if at_once else stages
         words = ["publish", self.store, str(policy), "--key", str(self.key), "--holder", self.holder, *more]
         return self._run(*words)
 

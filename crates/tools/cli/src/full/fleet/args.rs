@@ -18,6 +18,7 @@ Examples:
   uncork fleet publish s3://policies/fleet policy.toml --key fleet.key
   uncork fleet publish /srv/fleet policy.toml --key fleet.key --stages place:fra1,10%,100% --hold 2h
   uncork fleet publish /srv/fleet --key fleet.key --stop-if verdict.json --rollback
+  uncork fleet publish /srv/fleet off.toml --key fleet.key --at-once
   uncork fleet publish /srv/fleet learned/current/policy.toml --key fleet.key --holder planner1";
 
 const PUBLISH_AFTER: &str = "\
@@ -28,9 +29,10 @@ and each --stop-if says so. Run that every minute, by a timer: uncork-fleet.time
 A share without a host that has reported becomes the smallest share with one, and is held again. Without any report, the version \
 waits.
 
-A policy with the same files as the stable version goes to all hosts at once: it only lasts longer.
+A policy with the same files as the stable version goes to all hosts at once: it only lasts longer. With --at-once any policy does, \
+and replaces a version that goes out.
 
-With --holder, a planner publishes (docs/reference/fleet.md#planners). It needs the lease, and never replaces a version that goes out. If the fleet has the same files, nothing is published before half of their life is over. After a rollback, first publish once without --holder.
+With --holder, a planner publishes (docs/reference/fleet.md#planners). It needs the lease, and replaces a version that goes out only with --at-once. If the fleet has the same files, nothing is published before half of their life is over. After a rollback, first publish once without --holder.
 
 Exit status: 0 published, or the stage has to wait, 1 the version must not go on, or cannot be published now, 2 wrong usage or an invalid policy, 3 the store cannot be read or \
 written, 5 a bug.";
@@ -233,6 +235,9 @@ pub(super) struct PublishArgs {
     /// Minimum time of a stage
     #[arg(long, value_name = "TIME", default_value = "1h", requires = "policy")]
     pub(super) hold: TimeDelta,
+    /// Go to all hosts at once, in place of a version that goes out
+    #[arg(long, requires = "policy", conflicts_with_all = ["stages", "hold"])]
+    pub(super) at_once: bool,
     /// Time after which hosts return to their default (at least 1h)
     #[arg(long, value_name = "TIME", default_value = "7d", requires = "policy")]
     pub(super) expires: TimeDelta,

@@ -126,9 +126,19 @@ fn publish(args: &PublishArgs) -> Result<(), Failure> {
     let times = (now(), now().saturating_add(life));
     let (fleet, files) = (opened.fleet(), packed(policy)?);
     let Some(holder) = &args.holder else {
-        return shown(&fleet, &fleet.begin(&key, &files, stages, times).map_err(failure)?);
+        let begun = if args.at_once {
+            fleet.begin_at_once(&key, &files, times)
+        } else {
+            fleet.begin(&key, &files, stages, times)
+        };
+        return shown(&fleet, &begun.map_err(failure)?);
     };
-    match fleet.publish_planned((&key, holder), &files, stages, times).map_err(failure)? {
+    let planned = if args.at_once {
+        fleet.switch_planned((&key, holder), &files, times)
+    } else {
+        fleet.publish_planned((&key, holder), &files, stages, times)
+    };
+    match planned.map_err(failure)? {
         Planned::Published(rollout) => shown(&fleet, &rollout),
         Planned::Unchanged(rollout) => {
             say("the fleet has this policy\n")?;
