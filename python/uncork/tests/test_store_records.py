@@ -50,11 +50,13 @@ def shipped(host: Host) -> list[str]:
 
 def test_ship__finished_files__are_in_the_store_once_and_gone_here(host: Host) -> None:
     directory = spool(host, "rollup-a.parquet", "responses-b.parquet", ".rollup-c.parquet.part")
-    assert "2 files shipped, 2000 bytes; 0 dropped; 0 wait" in ship(host, 0, "--metrics", "ship.prom")
+    assert "shipped 2 files, 2000 bytes; dropped 0 files; 0 files left" in ship(
+        host, 0, "--metrics", "ship.prom"
+    )
     assert shipped(host) == ["responses-b.parquet", "rollup-a.parquet"]
     assert host.server.read(f"{PREFIX}/rollup-a.parquet") == b"\1" * 1000
     assert finished(directory) == []
-    assert "0 files shipped" in ship(host, 0)
+    assert "shipped 0 files" in ship(host, 0)
     assert "uncork_ship_shipped_files_total 2\n" in (host.directory / "ship.prom").read_text()
 
 
@@ -136,7 +138,7 @@ def test_ship__with_watch__goes_on_until_a_signal(host: Host) -> None:
 
 def test_ship__directory_that_is_not_mounted__is_not_made(host: Host) -> None:
     spool(host, "rollup-a.parquet")
-    assert "make or mount it" in host.run("records ship spool elsewhere", 2)
+    assert "make or mount it" in host.run("records ship spool elsewhere", 3)
     (host.directory / "elsewhere").mkdir()
     host.run("records ship spool elsewhere", 0)
     assert finished(host.directory / "elsewhere") == ["rollup-a.parquet"]

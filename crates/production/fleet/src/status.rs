@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use uncork_config::visible;
 
-use crate::{ActiveVersion, HostName, HostState, Report, Rollout, Stage, Target};
+use crate::{ActiveVersion, HostName, HostState, MetricsText, Report, Rollout, Stage, Target};
 
 const SCHEMA: &str = "uncork.fleet-status/1";
 /// The state of a host is unknown after this number of missing reports.
@@ -294,50 +294,34 @@ impl FleetStatus {
 
     /// Metrics for Prometheus, as a file that node_exporter reads.
     pub fn metrics(&self) -> String {
-        let mut text = String::new();
-        let mut family = |name: &str, help: &str, values: &[(String, f64)]| {
-            // Writing into a string cannot fail.
-            let _ = writeln!(
-                text,
-                "# HELP uncork_fleet_{name} {help}\n# TYPE uncork_fleet_{name} gauge"
-            );
-            for (labels, value) in values {
-                let _ = writeln!(text, "uncork_fleet_{name}{labels} {value}");
-            }
-        };
-        let none = String::new;
-        let versions: Vec<_> = (self.versions.iter())
-            .map(|(version, hosts)| (format!("{{version=\"{version}\"}}"), *hosts as f64))
-            .collect();
-        family("hosts", "Hosts by the active version.", &versions);
+        let mut text = MetricsText::new("uncork_fleet_");
+        let versions = self.versions.iter().map(|(version, hosts)| (version.as_str(), *hosts));
+        text.gauges("hosts", "Hosts by the active version.", "version", versions);
         let states = [
-            ("active", self.count(|host| host.state == Some(HostState::Active))),
-            ("waiting", self.count(|host| host.state == Some(HostState::Waiting))),
-            ("failed", self.count(|host| host.state == Some(HostState::Failed))),
-            ("refused", self.count(|host| host.state == Some(HostState::Refused))),
-            ("away", self.count(|host| host.state == Some(HostState::Away))),
+            ("active", HostState::Active),
+            ("waiting", HostState::Waiting),
+            ("failed", HostState::Failed),
+            ("refused", HostState::Refused),
+            ("away", HostState::Away),
         ];
-        let states = states.map(|(state, hosts)| (format!("{{state=\"{state}\"}}"), hosts as f64));
-        family("state_hosts", "Hosts by what they report.", &states);
-        let one = |count: usize| [(none(), count as f64)];
-        family("unknown_hosts", "Hosts without recent reports.", &one(self.count(|it| it.unknown)));
-        let drift = self.count(|it| it.drift && !it.unknown);
-        family("drifted_hosts", "Hosts that run another version than they shall.", &one(drift));
-        let unsupported = self.count(|it| !it.unsupported.is_empty());
-        family(
-            "unsupported_hosts",
-            "Hosts with a kernel that lacks a controller.",
-            &one(unsupported),
-        );
-        family("rollout_serial", "The serial of the rollout.", &[(none(), self.serial as f64)]);
-        family("frozen", "Whether the fleet is frozen.", &one(usize::from(self.frozen)));
+        let states = states.map(|(name, of)| (name, self.count(|host| host.state == Some(of))));
+        text.gauges("state_hosts", "Hosts by what they report.", "state", states);
+        let unknown = self.count(|it| it.unknown) as f64;
+        text.gauge("unknown_hosts", "Hosts without recent reports.", unknown);
+        let drift = self.count(|it| it.drift && !it.unknown) as f64;
+        text.gauge("drifted_hosts", "Hosts that run another version than they shall.", drift);
+        let unsupported = self.count(|it| !it.unsupported.is_empty()) as f64;
+        let help = "Hosts with a kernel that lacks a controller.";
+        text.gauge("unsupported_hosts", help, unsupported);
+        text.gauge("rollout_serial", "The serial of the rollout.", self.serial as f64);
+        let frozen = f64::from(u8::from(self.frozen));
+        text.gauge("frozen", "Whether the fleet is frozen.", frozen);
         if let Some(stable) = &self.stable {
-            let expires = [(none(), stable.expires_unix_s as f64)];
-            family("expires_timestamp_seconds", "When the stable version expires.", &expires);
+            let expires = stable.expires_unix_s as f64;
+            text.gauge("expires_timestamp_seconds", "When the stable version expires.", expires);
         }
-        let made = [(none(), self.unix_s as f64)];
-        family("status_timestamp_seconds", "When the store was read.", &made);
-        text
+        text.gauge("status_timestamp_seconds", "When the store was read.", self.unix_s as f64);
+        text.into_text()
     }
 }
 

@@ -1,10 +1,10 @@
 //! `uncork records ship`: finished files of a directory to a store.
 
-use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
+use uncork_fleet::MetricsText;
 use uncork_records::ROLLUP_PREFIX;
 use uncork_store::{Amount, Pass, Spool, Store, StoreError};
 use uncork_units::{ByteCount, TimeDelta};
@@ -136,8 +136,11 @@ impl Total {
     fn end(self, is_stopped: bool) -> Result<(), Failure> {
         let Self { shipped, dropped, waiting, .. } = &self;
         let text = format!(
-            "{} files shipped, {} bytes; {} dropped; {} wait\n",
-            shipped.files, shipped.bytes, dropped.files, waiting.files
+            "shipped {}, {} bytes; dropped {}; {} left\n",
+            files(shipped.files),
+            shipped.bytes,
+            files(dropped.files),
+            files(waiting.files)
         );
         stdout::write(text.as_bytes())?;
         if dropped.files > 0 {
@@ -151,39 +154,24 @@ impl Total {
 
     /// Metrics for Prometheus, as a file that node_exporter reads.
     fn metrics(&self) -> String {
-        let is_away = i64::from(self.problem.is_some());
-        let families: [(&str, &str, &str, i64); 8] = [
-            (
-                "shipped_files_total",
-                "counter",
-                "Files that the store has.",
-                count(self.shipped.files),
-            ),
-            ("shipped_bytes_total", "counter", "Their bytes.", count(self.shipped.bytes)),
-            (
-                "dropped_files_total",
-                "counter",
-                "Files that the store never got.",
-                count(self.dropped.files),
-            ),
-            ("dropped_bytes_total", "counter", "Their bytes.", count(self.dropped.bytes)),
-            ("waiting_files", "gauge", "Files that wait for the store.", count(self.waiting.files)),
-            ("waiting_bytes", "gauge", "Their bytes.", count(self.waiting.bytes)),
-            ("failing", "gauge", "Whether a file could not be shipped.", is_away),
-            ("empty_timestamp_seconds", "gauge", "When no file waited.", self.empty_unix_s),
-        ];
-        let mut text = String::new();
-        for (name, kind, help, value) in families {
-            // Writing into a string cannot fail.
-            let _ = writeln!(text, "# HELP uncork_ship_{name} {help}");
-            let _ = writeln!(text, "# TYPE uncork_ship_{name} {kind}\nuncork_ship_{name} {value}");
-        }
-        text
+        let Self { shipped, dropped, waiting, .. } = self;
+        let mut text = MetricsText::new("uncork_ship_");
+        text.counter("shipped_files_total", "Files that the store has.", shipped.files);
+        text.counter("shipped_bytes_total", "Their bytes.", shipped.bytes);
+        text.counter("dropped_files_total", "Files that the store never got.", dropped.files);
+        text.counter("dropped_bytes_total", "Their bytes.", dropped.bytes);
+        text.gauge("waiting_files", "Files that wait for the store.", waiting.files as f64);
+        text.gauge("waiting_bytes", "Their bytes.", waiting.bytes as f64);
+        let is_failing = f64::from(u8::from(self.problem.is_some()));
+        text.gauge("failing", "Whether a file could not be shipped.", is_failing);
+        let empty = self.empty_unix_s as f64;
+        text.gauge("empty_timestamp_seconds", "When no file waited.", empty);
+        text.into_text()
     }
 }
 
-fn count(count: u64) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
+fn files(count: u64) -> String {
+    if count == 1 { "1 file".to_owned() } else { format!("{count} files") }
 }
 
 fn problem(error: &StoreError) -> String {

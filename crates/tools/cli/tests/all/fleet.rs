@@ -57,12 +57,12 @@ fn policy_goes_to_hosts_by_stages_and_back_by_one_command() {
     assert!(policy().contains("reno"));
     assert!(run(&scratch, "fleet publish store --key fleet.key", 0).contains("is held for"));
     run(&scratch, "fleet publish store one.toml --key fleet.key", 1);
-    run(&scratch, "fleet rollback store --key fleet.key", 0);
     run(&scratch, "fleet publish store one.toml --key fleet.key --at-once", 0);
     assert!(agent(&scratch, "edge1", 0).contains("version 3 is active"));
     run(&scratch, "fleet publish store --key fleet.key", 0);
     run(&scratch, "fleet publish store two.toml --key fleet.key --hold 1h --stages 100%", 0);
     assert!(agent(&scratch, "edge1", 0).contains("version 4 is active"));
+    run(&scratch, "fleet rollback store --key fleet.key", 0);
     agent(&scratch, "edge1", 0);
     assert!(policy().contains("cubic"));
     let status = run(&scratch, "fleet status store --public-key fleet.key.pub --format json", 0);
