@@ -125,7 +125,9 @@ def until(what: str, holds, seconds: float = 30) -> None:
 
 
 def prove(world: World, out: Path):
-    line = f"host prove reno bbr --pairs 4 --window 100ms --burn-in 40ms --every 20ms -q -o {out} --state-dir {world.root}/state"
+    line = (
+        f"host prove reno bbr --pairs 4 --window 100ms --burn-in 40ms --every 20ms -q -o {out} --state-dir {world.root}/state"
+    )
     before = world.host()
 
     def after(was_killed: bool) -> None:
