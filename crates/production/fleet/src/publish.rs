@@ -490,7 +490,15 @@ impl Rollout {
         if !holds.is_empty() {
             return Next::Hold(holds);
         }
-        if next.stage + 1 < next.stages.len() { Next::Stage(next.stage + 1) } else { Next::Finish }
+        next.next_stage().map_or(Next::Finish, Next::Stage)
+    }
+}
+
+impl Progress {
+    /// The index of the next stage with more hosts than the current one. A share that was widened may have overtaken some.
+    fn next_stage(&self) -> Option<usize> {
+        let current = self.stages.get(self.stage)?;
+        (self.stage + 1..self.stages.len()).find(|index| self.stages[*index].adds_to(current))
     }
 }
 

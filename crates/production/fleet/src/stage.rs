@@ -45,6 +45,14 @@ impl Stage {
         hosts.map(slot_of).min().map(|slot| Self::Share(slot + 1))
     }
 
+    /// Whether it has hosts that `before` does not have.
+    pub(crate) fn adds_to(&self, before: &Self) -> bool {
+        match (self, before) {
+            (Self::Share(share), Self::Share(before)) => share > before,
+            _ => true,
+        }
+    }
+
     /// Whether all hosts are in it.
     pub fn is_all(&self) -> bool {
         *self == Self::Share(SLOTS)
