@@ -23,7 +23,7 @@ pub(crate) fn merge_rollups(
     let mut merged = Vec::new();
     let done = py.detach(|| {
         uncork_records::merge_rollups(&files, &directory, &spec, &metrics, |day| {
-            merged.push(day.file)
+            merged.push(day.file);
         })
     });
     done.map_err(|error| match error {
