@@ -80,7 +80,7 @@ def test_ship__store_away__waits_within_the_limit_and_counts_what_is_dropped(hos
     host.server.stop()
     said = ship(host, 3, "--spool-max", "3kB")
     assert "cannot connect to" in said
-    assert "0 dropped; 3 wait" in said
+    assert "dropped 0 files; 3 files left" in said
     said = ship(host, 1, "--spool-max", "2kB", "--metrics", "ship.prom")
     assert "dropped: responses-b.parquet: the spool is full" in said
     assert finished(directory) == ["responses-c.parquet", "rollup-a.parquet"]
