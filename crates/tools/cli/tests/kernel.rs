@@ -302,6 +302,7 @@ fn an_upgrade_and_a_second_load_leave_no_old_copy_as_a_default() {
          {namespace} has uncork_bbr3 as its default\nuncork_bbr3\n\
          the default is EARLIER, no longer uncork_bbr3\nuncork_bbr3 is unloaded\n\
          uncork_bbr3 is loaded\n{namespace} has uncork_bbr3 as its default\n\
+         note: without CAP_SYS_ADMIN it is unknown whether uncork_bbr3 was loaded with --resume; it is upgraded without\n\
          new connections get this program's uncork_bbr3\n\
          warning: {namespace}: Operation not permitted (os error 1): where uncork_bbr3 is the default, new connections get the old copy until it is \
          set again; run `uncork kernel upgrade` as the host's root\nuncork_bbr3 is unloaded\n"
