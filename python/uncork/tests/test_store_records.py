@@ -138,7 +138,7 @@ def test_ship__with_watch__goes_on_until_a_signal(host: Host) -> None:
 
 def test_ship__directory_that_is_not_mounted__is_not_made(host: Host) -> None:
     spool(host, "rollup-a.parquet")
-    assert "make or mount it" in host.run("records ship spool elsewhere", 3)
+    assert "make or mount the directory" in host.run("records ship spool elsewhere", 3)
     (host.directory / "elsewhere").mkdir()
     host.run("records ship spool elsewhere", 0)
     assert finished(host.directory / "elsewhere") == ["rollup-a.parquet"]

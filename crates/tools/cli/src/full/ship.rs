@@ -61,7 +61,7 @@ pub(super) fn run(args: &ShipArgs) -> Result<(), Failure> {
     let target = store::open(&args.store)?;
     // What is not mounted would become a directory of this disk.
     if !args.store.contains("://") && !PathBuf::from(&args.store).is_dir() {
-        return Err(Failure::value("<STORE>", &args.store, "no such directory; make or mount it"));
+        return Err(store::failure(&StoreError::NoDirectory(args.store.clone())));
     }
     let spool = Spool::new(&args.directory, ROLLUP_PREFIX, args.spool_max.as_u64());
     let _lock = spool.lock().map_err(|error| {
