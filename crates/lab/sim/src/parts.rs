@@ -59,10 +59,10 @@ impl<S: ControllerSpec> Simulation<'_, S> {
         let mut unsettled: Vec<PendingEvents<_>> = Vec::new();
         for flows in parts {
             self.begin(flows.iter().copied());
-            while self.step() {}
+            self.handle_all();
             // The run goes on until the last flow of all parts ends, and with it what is on the way in this part.
             last = last.max(self.last.min(self.spec.end));
-            self.step_through(last);
+            self.handle_until(last);
             let mut events = PendingEvents::default();
             self.network.exchange(&mut events);
             if last < self.spec.end && !flows.iter().all(|flow| self.is_over(*flow)) {
@@ -71,14 +71,14 @@ impl<S: ControllerSpec> Simulation<'_, S> {
         }
         for mut events in unsettled {
             self.network.exchange(&mut events);
-            self.step_through(last);
+            self.handle_until(last);
         }
         self.into_result()
     }
 
     /// Handles all events up to `last`.
-    fn step_through(&mut self, last: Time) {
+    fn handle_until(&mut self, last: Time) {
         self.last = last;
-        while self.step() {}
+        self.handle_all();
     }
 }

@@ -141,8 +141,14 @@ impl<'a, S: ControllerSpec> Simulation<'a, S> {
 
     /// Simulates to the end.
     pub fn run(mut self) -> RunResult {
-        while self.step() {}
+        self.handle_all();
         self.into_result()
+    }
+
+    /// Handles all events. Not inlined: the loop has a copy of most of the simulator.
+    #[inline(never)]
+    pub(crate) fn handle_all(&mut self) {
+        while self.step() {}
     }
 
     /// The records of all flows so far.

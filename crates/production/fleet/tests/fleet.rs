@@ -319,9 +319,9 @@ fn share_without_a_host_is_widened_to_the_first_host_and_held_again() {
     let mut world = World::new("fleet-small", 3);
     world.publish(1, &[]);
     world.finish();
-    world.publish(2, &["1%", "10%", "50%", "100%"]);
+    world.publish(2, &["0.01%", "1%", "50%", "100%"]);
     world.poll();
-    assert_eq!(world.running(), [(1, 3)].into(), "no host is in the first percent");
+    assert_eq!(world.running(), [(1, 3)].into(), "no host is in the first share");
     world.now += HOLD_S;
     let step = world.next();
     assert!(matches!(step, Next::Widen(_)), "{step:?}");
@@ -332,7 +332,7 @@ fn share_without_a_host_is_widened_to_the_first_host_and_held_again() {
     let Next::Hold(reasons) = world.next() else { panic!("{:?}", world.next()) };
     assert!(reasons[0].contains("is held for"), "the time begins with the host: {reasons:?}");
     world.now += HOLD_S;
-    assert_eq!(world.next(), Next::Stage(2), "10% would add no host to the share of the canary");
+    assert_eq!(world.next(), Next::Stage(2), "1% adds no host to the share of the canary");
     world.finish();
     assert_eq!(world.running(), [(2, 3)].into());
 }

@@ -547,6 +547,7 @@ fn three_capabilities_are_enough_and_none_is_too_few() {
         kernel load 2>&1 || echo status $?"#;
     let Some(seen) = succeed(script) else { return };
     let expected = "uncork_bbr3 is loaded\nuncork_prague is loaded\n\
+        note: without CAP_SYS_ADMIN it is unknown whether uncork_bbr3 was loaded with --resume; it is upgraded without\n\
         error: cannot load the types of uncork_bbr3 without the privilege; run as root, or with CAP_BPF, \
         CAP_PERFMON and CAP_NET_ADMIN\nstatus 3\n\
         new connections get this program's uncork_bbr3\n\
