@@ -26,14 +26,18 @@ pub struct RunResult {
 /// Simulates `spec` to its end. If `spec` does not pass [`RunSpec::check`], this may panic or never
 /// return.
 pub fn run(spec: &RunSpec) -> RunResult {
-    match spec.parts() {
-        // The points of a series are in the order of time, from all parts.
-        parts if parts.len() > 1 && spec.sample_every.is_none() => {
-            Simulation::idle(spec).run_parts(&parts)
+    // The points of a series are in the order of time, from all parts.
+    if BY_PARTS && spec.sample_every.is_none() {
+        let parts = spec.parts();
+        if parts.len() > 1 {
+            return Simulation::idle(spec).run_parts(&parts);
         }
-        _ => Simulation::new(spec).run(),
     }
+    Simulation::new(spec).run()
 }
+
+/// Whether parts of a run are simulated one after the other. Runs in a web page have one path, and a page loads each byte of code.
+const BY_PARTS: bool = cfg!(not(target_family = "wasm"));
 
 /// A run that can be stepped.
 #[derive(Debug)]
