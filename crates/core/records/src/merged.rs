@@ -117,6 +117,9 @@ fn mergers(directory: &Path, spec: &RollupSpec) -> Result<Vec<PathBuf>, MergeErr
 }
 
 fn unnamed(file: &Path) -> MergeError {
+    if let Err(error) = fs::metadata(file) {
+        return MergeError::Unreadable(file.to_owned(), error);
+    }
     let reason = "not named as roll-ups are (rollup-HOST-TIME-PERIOD-HASH.parquet); keep the names of the files";
     MergeError::Invalid(file.to_owned(), reason.to_owned())
 }

@@ -106,9 +106,14 @@ fn merge_rollups_again_with_more_files_each_counts_once_in_one_file() {
     assert_eq!(merged_into(&days).len(), 2);
     assert_eq!(merge(&files), [0]);
     assert_eq!(merged_into(&days), [(4, 4)]);
-    let error = merge_rollups(&[hosts.join("a.parquet")], &days, &spec, &Metric::ALL, |_| {})
-        .expect_err("a name");
-    assert!(error.to_string().contains("not named as roll-ups are"), "{error}");
+    let other = hosts.join("a.parquet");
+    let refused = || {
+        let merged = merge_rollups(&[other.clone()], &days, &spec, &Metric::ALL, |_| {});
+        merged.expect_err("no roll-up").to_string()
+    };
+    assert!(refused().contains("No such file"), "{}", refused());
+    fs::write(&other, "").expect("a file");
+    assert!(refused().contains("not named as roll-ups are"), "{}", refused());
 }
 
 #[test]
