@@ -108,7 +108,8 @@ fn merge_rollups_again_with_more_files_each_counts_once_in_one_file() {
     assert_eq!(merged_into(&days), [(4, 4)]);
     let other = hosts.join("a.parquet");
     let refused = || {
-        let merged = merge_rollups(&[other.clone()], &days, &spec, &Metric::ALL, |_| {});
+        let merged =
+            merge_rollups(std::slice::from_ref(&other), &days, &spec, &Metric::ALL, |_| {});
         merged.expect_err("no roll-up").to_string()
     };
     assert!(refused().contains("No such file"), "{}", refused());
