@@ -11,16 +11,16 @@ use std::time::{Duration, Instant};
 
 use rustix::net::{AddressFamily, SocketType};
 use uncork_cc::{Bbr1, Bbr3, Cubic, NewReno, Prague, ResumePhase, Settings};
-use uncork_emu::{EmuError, Emulation, EmulationSpec, HostSpec, Namespace};
+use uncork_emu::{Emulation, EmulationSpec, HostSpec, Namespace};
 use uncork_kernel::{Algorithm, LoadOptions, Loaded, Map, ResumeNetworks, ResumeStatus};
 use uncork_path::{Buffer, PathSpec};
-use uncork_testkit::{Capability, not_run, wait_until};
+use uncork_testkit::wait_until;
 use uncork_units::{Rate, TimeDelta};
 
 use crate::glue::{RETREATED, Staged};
 use crate::record::{ACK, ENDED, INIT, Record};
 use crate::replay::{Native, Replayed, Start};
-use crate::traffic::{LIMIT, PIECE, pieces, send, set_controller, set_link};
+use crate::traffic::{LIMIT, PIECE, pieces, send, set_controller, set_link, started};
 use crate::{alone, loaded};
 
 /// The server of a test: a namespace, a controller, and its calls so far.
@@ -47,17 +47,6 @@ fn with_resume(algorithm: Algorithm) -> Result<Loaded, uncork_kernel::Error> {
 
 fn emulation(path: PathSpec) -> Option<Emulation> {
     started(&EmulationSpec::over(path, 7))
-}
-
-fn started(spec: &EmulationSpec) -> Option<Emulation> {
-    match Emulation::start(spec) {
-        Ok(emulation) => Some(emulation),
-        Err(error @ EmuError::System { .. }) => {
-            not_run(Capability::Netns, &error.to_string());
-            None
-        }
-        Err(error) => panic!("{error}"),
-    }
 }
 
 fn path(mbit: u64, rtt_ms: u64, buffer: &str) -> PathSpec {

@@ -74,6 +74,18 @@ pub(crate) struct Served {
     pub(crate) took: TimeDelta,
 }
 
+/// Starts an emulation; `None`, with a message, if the machine does not permit namespaces or TUN devices.
+pub(crate) fn started(spec: &EmulationSpec) -> Option<Emulation> {
+    match Emulation::start(spec) {
+        Ok(emulation) => Some(emulation),
+        Err(error @ EmuError::System { .. }) => {
+            not_run(Capability::Netns, &error.to_string());
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
 impl Served {
     pub(crate) fn counter(&self, name: &str) -> u64 {
         *self.counters.get(name).unwrap_or_else(|| panic!("the kernel does not count {name}"))
@@ -140,14 +152,7 @@ impl Downloads {
         meanwhile: impl Fn(&TcpStream) + Sync,
         ect1: bool,
     ) -> Option<Served> {
-        let emulation = match Emulation::start(&self.spec()) {
-            Ok(emulation) => emulation,
-            Err(error @ EmuError::System { .. }) => {
-                not_run(Capability::Netns, &error.to_string());
-                return None;
-            }
-            Err(error) => panic!("{error}"),
-        };
+        let emulation = started(&self.spec())?;
         let attach = || if ect1 { loaded.send_ect1() } else { Ok(None) };
         let devices = emulation.server().run(attach).expect("a thread").expect("programs");
         let infos = self.serve_all(&emulation, loaded.algorithm(), &meanwhile);
