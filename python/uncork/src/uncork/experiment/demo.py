@@ -283,14 +283,16 @@ def _service_columns(
     }
 
 
-def _arm_columns(units: _Units, requests: _Requests, paths: _Paths) -> dict[str, pa.Array]:
+def _arm_columns(
+    units: _Units, requests: _Requests, paths: _Paths, arm: NDArray[np.str_]
+) -> dict[str, pa.Array]:
     who = requests.who
     return {
         "choice_policy": pa.array(np.full(len(who), "9f2c61d07be4a530")),
         "choice_rule": pa.array(np.full(len(who), "public clients")),
         "choice_cc": pa.array(np.where(paths.bbr, "bbr", "cubic")),
         "arm_experiment": pa.array(np.full(len(who), EXPERIMENT)),
-        "arm": pa.array(np.where(units.bbr[who], TREATED, CONTROL)),
+        "arm": pa.array(arm),
         "arm_unit": pa.array(units.identity[who]),
         "arm_bucket": _whole(units.bucket[who].astype(np.float64)),
         "arm_propensity": pa.array(np.full(len(who), 0.5)),
@@ -314,7 +316,7 @@ def table(seed: int = 1, scale: float = 1.0) -> pa.Table:
         **_flow_columns(rng, requests, paths, transfers),
         **_player_columns(rng, requests, transfers),
         **_service_columns(rng, requests, paths, transfers),
-        **_arm_columns(units, requests, paths),
+        **_arm_columns(units, requests, paths, arm),
     }
     return pa.table(columns)
 

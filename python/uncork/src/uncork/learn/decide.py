@@ -14,7 +14,6 @@ from uncork.learn.choice import Known
 from uncork.learn.confirm import Blocks, Gate, Key, Systems, Trial, Trials, gates
 from uncork.learn.decisions import ABSENT, NAMES, Bools, Decisions, Floats, Ints, Texts
 from uncork.learn.entries import (
-    ALL_CLIENTS,
     Entries,
     MarginColumns,
     PreviousArms,
@@ -22,6 +21,7 @@ from uncork.learn.entries import (
     entries_of,
     known_today,
     margin_columns,
+    titled,
 )
 from uncork.learn.guardrails import Guardrails, WatchedByName
 from uncork.learn.proof import log_evidence_of_gain
@@ -190,8 +190,7 @@ def _of_state(found: WatchedByName, state: str, but: str = "") -> dict[str, str]
     for name, watched in found.items():
         for one in watched:
             if one.state == state and one.measure != but:
-                owner = "all clients" if name == ALL_CLIENTS else name
-                some.setdefault(name, f"guardrail {state}: {one.measure} of {owner}: {one.limit}")
+                some.setdefault(name, f"guardrail {state}: {one.measure} of {titled(name)}: {one.limit}")
     return some
 
 

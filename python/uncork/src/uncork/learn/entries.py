@@ -312,6 +312,11 @@ def _weakest(margins: Sequence[MarginColumns], count: int) -> tuple[Texts, Float
     return limit, harm, sd, kept
 
 
+def titled(key: str) -> str:
+    """An entry in a sentence."""
+    return "all clients" if key == ALL_CLIENTS else key
+
+
 def level_of(key: str) -> str:
     """The level of an entry, by how it is written."""
     if key == ALL_CLIENTS:

@@ -12,7 +12,7 @@ from uncork.experiment.rows import limit_words
 from uncork.learn import networks
 from uncork.learn.amounts import Amounts, amounts
 from uncork.learn.decisions import Decision, Decisions
-from uncork.learn.entries import ALL_CLIENTS
+from uncork.learn.entries import ALL_CLIENTS, titled
 from uncork.learn.lift import NORMAL
 from uncork.learn.regions import names_of
 from uncork.learn.sample_ratio import Ratio
@@ -60,7 +60,7 @@ def _about(
 ) -> Iterator[str]:
     of_class = one.section.rpartition("/")[2]
     measure = PRIMARY[of_class]
-    yield f"{one.section} objects: {one.arm}, by the entry {_named(one.key)}, since {_since(one, settings)}."
+    yield f"{one.section} objects: {one.arm}, by the entry {titled(one.key)}, since {_since(one, settings)}."
     yield f"  why      {one.reason}"
     if one.about and one.arm != one.about:
         yield f"  figures  of {one.about}"
@@ -72,7 +72,7 @@ def _about(
     else:
         yield "  alone    too few records for an estimate of its own"
     if one.level == "network":
-        yield f"  others   {_named(one.parent)} and its networks suggest {_lift(one.prior, one.prior_sd)}"
+        yield f"  others   {titled(one.parent)} and its networks suggest {_lift(one.prior, one.prior_sd)}"
     prior = settings.prior_of(of_class)
     for system in [key for key in (one.key, one.parent) if key in prior]:
         expected = _lift(*prior[system])
@@ -88,7 +88,7 @@ def _about(
         for watched in guardrails.get(which, {}).get(name, ()):
             low, high = (float(str(watched[end])) for end in ("low", "high"))
             yield (
-                f"  limit    {watched['measure']} of {_named(name)}: {watched['limit']}; {watched['state']} "
+                f"  limit    {watched['measure']} of {titled(name)}: {watched['limit']}; {watched['state']} "
                 f"in the last {words.counted(int(str(watched['days'])), 'day')} "
                 f"({_bounds(str(watched['limit']), low, high)})"
             )
@@ -198,10 +198,6 @@ def _activations(store: Store) -> Iterator[tuple[str, int]]:
         number = line.get("version")
         if line["done"] in ("apply", "rollback") and isinstance(number, int) and number in known:
             yield str(line["at"])[:10], number
-
-
-def _named(key: str) -> str:
-    return "all clients" if key == ALL_CLIENTS else key
 
 
 def _since(one: Decision, settings: Settings) -> str:
