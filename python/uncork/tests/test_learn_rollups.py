@@ -293,4 +293,4 @@ def test_plan__two_mergers_with_a_common_file__are_refused_by_name(
         subprocess.run(command, check=True, capture_output=True)
     options = ["plan", str(tmp_path / "merged"), "-o", str(tmp_path / "a"), "--key", KEY, "--until", UNTIL]
     assert main(options) == 2
-    assert "it counts 48 files that another merger counts, too" in capsys.readouterr().err
+    assert "it counts 48 files that another merged file counts, too" in capsys.readouterr().err

@@ -1,6 +1,6 @@
 //! Files of roll-ups of many hosts as one file for each hour, day or other period.
 //!
-//! A file counts once: a merger's file has the hashes of all files that it counts, so a merger that is made again takes only new
+//! A file counts once: a merged file has the hashes of all files that it counts, so a merge that runs again takes only new
 //! ones, and one that was ended in between loses nothing. The new file is there before the old one is removed; until then its
 //! readers find two, and one of them counts all that the other does.
 
@@ -24,12 +24,12 @@ pub enum MergeError {
     /// A file that is not named as roll-ups are, or not a roll-up.
     #[error("{path}: {1}", path = .0.display())]
     Invalid(PathBuf, String),
-    /// The directory of mergers.
+    /// The directory of merged files.
     #[error("cannot write '{path}': {1}", path = .0.display())]
     Unwritable(PathBuf, #[source] io::Error),
 }
 
-/// The merger of a period.
+/// The merged file of a period.
 #[derive(Debug)]
 pub struct MergedPeriod {
     /// Its file.
@@ -53,7 +53,7 @@ pub fn merge_rollups(
     metrics: &[Metric],
     mut each: impl FnMut(MergedPeriod),
 ) -> Result<(), MergeError> {
-    let before = mergers(directory, spec)?;
+    let before = merged_files(directory, spec)?;
     let new = files.iter().filter(|file| !before.contains(file));
     let sources = before.iter().map(|file| (file, true)).chain(new.map(|file| (file, false)));
     let mut periods: BTreeMap<u64, Vec<Source<'_>>> = BTreeMap::new();
@@ -82,15 +82,15 @@ pub fn merge_rollups(
 #[derive(Clone, Copy)]
 struct Source<'a> {
     path: &'a PathBuf,
-    /// How many files it counts, if it is a merger.
+    /// How many files it counts, if it is a merged file.
     sources: u64,
-    /// Whether it is of an earlier merger of this name.
+    /// Whether it is a merged file of this name, from an earlier run.
     is_before: bool,
 }
 
-/// The merger of the files, and how many are new in it.
+/// The files as one roll-up, and how many are new in it.
 fn merged(mut files: Vec<Source<'_>>, mut merger: Merger) -> Result<(Rollup, usize), MergeError> {
-    // A merger goes before the files that it counts.
+    // A merged file goes before the files that it counts.
     files.sort_by(|a, b| (b.sources, a.path).cmp(&(a.sources, b.path)));
     let mut new = 0;
     for Source { path, is_before, .. } in files {
@@ -103,13 +103,13 @@ fn merged(mut files: Vec<Source<'_>>, mut merger: Merger) -> Result<(Rollup, usi
     Ok((merger.into_rollup(), new))
 }
 
-/// The mergers that the directory has of this name and length of periods.
-fn mergers(directory: &Path, spec: &RollupSpec) -> Result<Vec<PathBuf>, MergeError> {
+/// The merged files that the directory has of this name and length of periods.
+fn merged_files(directory: &Path, spec: &RollupSpec) -> Result<Vec<PathBuf>, MergeError> {
     let unreadable = |error| MergeError::Unreadable(directory.to_owned(), error);
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path();
-        if RollupName::of(&path).is_some_and(|name| name.is_merger_of(spec)) {
+        if RollupName::of(&path).is_some_and(|name| name.is_merged_for(spec)) {
             found.push(path);
         }
     }

@@ -45,7 +45,7 @@ fn name(rollup: &Rollup, file: &[u8]) -> String {
     format!("{ROLLUP_PREFIX}{host}-{start}-{period}{of}-{hash:016x}.parquet")
 }
 
-/// Before the number of files that a merger counts.
+/// Before the number of files that a merged file counts.
 const OF: &str = "-of-";
 
 /// A host as part of a name.
@@ -61,7 +61,7 @@ pub(crate) struct RollupName {
     /// The beginning of its period, since 1970.
     pub(crate) start_ns: u64,
     period: Period,
-    /// How many files a merger counts; 0 of a host's own roll-up.
+    /// How many files a merged file counts; 0 of a host's own roll-up.
     pub(crate) sources: u64,
 }
 
@@ -73,19 +73,19 @@ impl RollupName {
         if hash.len() != 16 || u64::from_str_radix(hash, 16).is_err() {
             return None;
         }
-        let merger = rest.rsplit_once(OF).and_then(|(rest, of)| Some((rest, of.parse().ok()?)));
-        let (rest, sources) = merger.unwrap_or((rest, 0));
+        let merged = rest.rsplit_once(OF).and_then(|(rest, of)| Some((rest, of.parse().ok()?)));
+        let (rest, sources) = merged.unwrap_or((rest, 0));
         let (rest, period) = rest.rsplit_once('-')?;
         let (host, start) = rest.rsplit_once('-')?;
         Some(Self {
             host: host.to_owned(),
             start_ns: unix_s_of(start)?.checked_mul(1_000_000_000)?,
-            period: Period::of_merger(period).ok()?,
+            period: Period::of_merged(period).ok()?,
             sources,
         })
     }
 
-    pub(crate) fn is_merger_of(&self, spec: &RollupSpec) -> bool {
+    pub(crate) fn is_merged_for(&self, spec: &RollupSpec) -> bool {
         self.sources > 0 && self.host == valid(&spec.host) && self.period == spec.period
     }
 }
@@ -102,9 +102,9 @@ mod tests {
         assert_eq!((&*own.host, own.start_ns), ("edge-of-1", 1_796_084_100_000_000_000));
         assert_eq!((own.period, own.sources), (Period::DEFAULT, 0));
         let of = name("rollup-fra-20261201T000000.000Z-1d-of-96-8d3f0a1b2c4e5f60.parquet");
-        let of = of.expect("a merger's name");
-        assert!(of.is_merger_of(&RollupSpec { period: Period::DAY, ..RollupSpec::new("fra") }));
-        assert!(!of.is_merger_of(&RollupSpec::new("fra")) && of.sources == 96);
+        let of = of.expect("the name of a merged file");
+        assert!(of.is_merged_for(&RollupSpec { period: Period::DAY, ..RollupSpec::new("fra") }));
+        assert!(!of.is_merged_for(&RollupSpec::new("fra")) && of.sources == 96);
         for other in [
             "rollup-edge1-20261201T000000.000Z-5min-8d3f0a1b.parquet",
             "rollup-edge1-20261301T000000.000Z-5min-8d3f0a1b2c4e5f60.parquet",

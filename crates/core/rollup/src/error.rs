@@ -34,22 +34,22 @@ pub enum RollupError {
     },
     /// The roll-up is of many hosts.
     #[error(
-        "'{0}' is a merger of many hosts' roll-ups; add mergers up with `uncork records merge`"
+        "'{0}' is merged from the roll-ups of many hosts; add merged files up with `uncork records merge`"
     )]
     Merged(String),
-    /// The roll-up is not within the period of the merger.
+    /// The roll-up is not within the period of the merged file.
     #[error(
         "a roll-up of {found} is not within one of {expected}; merge it with a longer --period"
     )]
     NotWithin {
-        /// Of the merger.
+        /// Of the merged file.
         expected: String,
         /// Of the roll-up.
         found: String,
     },
-    /// Two mergers count the same file, and each counts one that the other does not.
+    /// Two merged files count the same file, and each counts one that the other does not.
     #[error(
-        "it counts {0} files that another merger counts, too; merge the roll-ups of the hosts again, without mergers of other names"
+        "it counts {0} files that another merged file counts, too; merge the roll-ups of the hosts again, without merged files of other names"
     )]
     Overlap(usize),
     /// The file is not a roll-up.

@@ -10,5 +10,5 @@ pub use self::read::is_rollup;
 
 /// The schema in the file's metadata.
 const SCHEMA: &str = "uncork.rollup/1";
-/// Of a merger: the content hashes of the files that it counts, each as 16 hexadecimal digits.
+/// Of a merged file: the content hashes of the files that it counts, each as 16 hexadecimal digits.
 const SOURCES: &str = "rollup.sources";

@@ -25,7 +25,7 @@ pub struct Rollup {
     start_ns: u64,
     /// Of a further file of the period.
     part: u64,
-    /// Of a merger: the content hashes of the files that it counts, in order.
+    /// Of a merged file: the content hashes of the files that it counts, in order.
     sources: Vec<u64>,
     levels: Levels,
     groups: Interner<Group>,
@@ -128,7 +128,7 @@ impl Rollup {
         self.part
     }
 
-    /// Of a merger: the content hashes of the files that it counts, in order. None of a host's own roll-up.
+    /// Of a merged file: the content hashes of the files that it counts, in order. None of a host's own roll-up.
     pub fn sources(&self) -> &[u64] {
         &self.sources
     }

@@ -20,22 +20,22 @@ impl Period {
     /// Five minutes.
     pub const DEFAULT: Self = Self(300);
 
-    /// A day, of mergers alone.
+    /// A day, of merged files alone.
     pub const DAY: Self = Self(DAY_S);
 
-    /// A period of whole seconds, of a host or of a merger. `None` if it is neither an hour nor a day, and 30 minutes are
+    /// A period of whole seconds, of a host or of a merged file. `None` if it is neither an hour nor a day, and 30 minutes are
     /// not a multiple of it, or it is shorter than 10 s.
     pub fn from_secs(seconds: u32) -> Option<Self> {
         let is_part = seconds >= 10 && HALF_HOUR_S.is_multiple_of(seconds);
         (is_part || [HOUR_S, DAY_S].contains(&seconds)).then_some(Self(seconds))
     }
 
-    /// A period of a merger: one of a host, `1h` or `1d`.
+    /// A period of a merged file: one of a host, `1h` or `1d`.
     ///
     /// # Errors
     ///
     /// Of another text.
-    pub fn of_merger(text: &str) -> Result<Self, String> {
+    pub fn of_merged(text: &str) -> Result<Self, String> {
         match text {
             "1h" => Ok(Self(HOUR_S)),
             "1d" => Ok(Self::DAY),
@@ -118,13 +118,13 @@ mod tests {
     }
 
     #[test]
-    fn a_period_of_a_merger_may_be_an_hour_or_a_day() {
+    fn a_period_of_a_merged_file_may_be_an_hour_or_a_day() {
         for (text, seconds) in [("5min", 300), ("1h", 3_600), ("1d", 86_400)] {
-            let period = Period::of_merger(text).expect("a period");
+            let period = Period::of_merged(text).expect("a period");
             assert_eq!((period.as_secs(), period.to_string()), (seconds, text.to_owned()));
             assert_eq!(Period::from_secs(seconds), Some(period));
         }
-        assert!(Period::of_merger("2h").is_err() && Period::from_secs(7_200).is_none());
+        assert!(Period::of_merged("2h").is_err() && Period::from_secs(7_200).is_none());
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub enum Event<E> {
 #[derive(Clone, Copy, Debug)]
 pub struct Line(u32);
 
-/// Events to come.
+/// The events of a network that are still to come.
 #[derive(Debug)]
 pub struct PendingEvents<E>(Schedule<E>);
 
@@ -182,8 +182,8 @@ impl<D: Body, U: Body, E: Copy> Network<D, U, E> {
         self.schedule.again(time);
     }
 
-    /// Exchanges the events to come. Parts of the network that share neither links nor flows can so be simulated one
-    /// after the other.
+    /// Exchanges the events to come. A caller can then simulate parts of the network that share neither links nor flows
+    /// one after the other.
     pub fn exchange(&mut self, events: &mut PendingEvents<E>) {
         std::mem::swap(&mut self.schedule, &mut events.0);
     }

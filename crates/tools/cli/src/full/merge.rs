@@ -37,7 +37,7 @@ pub(super) struct MergeArgs {
     #[arg(long, value_name = "NAME")]
     name: String,
     /// Length of their periods: 1d, 1h or a divisor of 30min
-    #[arg(long, value_name = "PERIOD", default_value = "1d", value_parser = Period::of_merger)]
+    #[arg(long, value_name = "PERIOD", default_value = "1d", value_parser = Period::of_merged)]
     period: Period,
     /// Maximum rows of single clients in a merged file [default: no limit]
     #[arg(long, value_name = "N", default_value_t = usize::MAX, hide_default_value = true)]

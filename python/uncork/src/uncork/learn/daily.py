@@ -35,7 +35,7 @@ DAYS = "days"
 BINNED = ("throughput", "completion")
 """Metrics with bins that plans use. The others have most of the bytes."""
 OF_HOSTS = frozenset({"rollup_host", "service_start_unix_ns", "hour", "block"})
-"""Columns and keys that a merger does not have."""
+"""Columns and keys that a merged file does not have."""
 FOLDED = b"uncork.folded"
 """Metadata: records of folded clients, and all with an arm."""
 TRAFFIC_KEYS = ("metric", "class", "place", "client", "asn", "country")

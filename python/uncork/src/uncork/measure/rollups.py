@@ -43,9 +43,9 @@ NAME: Final = re.compile(
     r"rollup-.+-(?P<day>\d{8})T\d{6}\.\d{3}Z-\d+(?:s|min|h|d)"
     r"(?:-of-(?P<of>\d+))?-(?P<hash>[0-9a-f]{16})\.parquet"
 )
-"""A merger of many hosts' roll-ups (`uncork records merge`) says of how many files it is."""
+"""A merged file of many hosts (`uncork records merge`) says of how many files it is."""
 SOURCES: Final = b"rollup.sources"
-"""In a merger's metadata: the hashes of these files, as their names have them."""
+"""In the metadata of a merged file: the hashes of these files, as their names have them."""
 HASH_DIGITS: Final = 16
 HOUR_S: Final = 3600
 
@@ -63,19 +63,19 @@ def is_rollup(path: Path) -> bool:
 
 
 def once(paths: Sequence[Path]) -> list[Path]:
-    """The files, without what a merger among them counts."""
+    """The files, without the ones counted by a merged file among them."""
     named = [(path, NAME.fullmatch(path.name)) for path in paths]
-    mergers = [(int(name["of"]), path) for path, name in named if name is not None and name["of"]]
+    merged = [(int(name["of"]), path) for path, name in named if name is not None and name["of"]]
     counted: set[str] = set()
     superseded: set[Path] = set()
-    for _, path in sorted(mergers, reverse=True):
+    for _, path in sorted(merged, reverse=True):
         sources = _sources(path)
         common = len(sources & counted)
         if common == len(sources):
             superseded.add(path)
         elif common:
-            problem = f"it counts {common} files that another merger counts, too"
-            remedy = "merge the roll-ups of the hosts again, without mergers of other names"
+            problem = f"it counts {common} files that another merged file counts, too"
+            remedy = "merge the roll-ups of the hosts again, without merged files of other names"
             raise InputError(str(path), problem, remedy)
         counted |= sources
     left = [(path, name) for path, name in named if path not in superseded]
@@ -83,11 +83,11 @@ def once(paths: Sequence[Path]) -> list[Path]:
 
 
 def _sources(path: Path) -> set[str]:
-    """The hashes of the files that a merger counts."""
+    """The hashes of the files that a merged file counts."""
     try:
         text = (pq.read_schema(path).metadata or {})[SOURCES].decode()
     except (pa.ArrowException, OSError, KeyError) as error:
-        raise InputError(str(path), f"it cannot be read as a merger: {error}", "copy it again") from None
+        raise InputError(str(path), f"it cannot be read as a merged file: {error}", "copy it again") from None
     return {text[at : at + HASH_DIGITS] for at in range(0, len(text), HASH_DIGITS)}
 
 
@@ -172,7 +172,7 @@ def check_time(records: ir.Table, option: str, unix_ns: int | None) -> None:
 
 
 def check_hours(records: ir.Table, place: str) -> None:
-    """Whether the hours of the records are known: a merger of a day has none."""
+    """Whether the hours of the records are known: a merged file of a day has none."""
     if has_rollups(records) and max(_periods(records), default=0) > HOUR_S:
         remedy = "merge with --period 1h, or name roll-ups of hosts"
         raise InputError(place, "roll-ups of a day have no hours", remedy)

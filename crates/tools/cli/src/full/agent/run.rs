@@ -30,10 +30,10 @@ pub(crate) fn run(args: &AgentArgs) -> Result<(), Failure> {
     let pause = pause(args.every.into(), &spec.host);
     let kernel = spec.kernel.clone();
     let mut agent = Agent::new(spec, store, disk, commands);
-    let mut said = Said::default();
+    let mut printed = PrintedLines::default();
     while !stop.load(Ordering::Relaxed) {
         let report = poll(&mut agent, &kernel)?;
-        for line in said.new_lines(&report, agent.undelivered()) {
+        for line in printed.new_lines(&report, agent.undelivered()) {
             eprintln!("{line}");
         }
         if args.once {
@@ -108,12 +108,12 @@ fn line_of(file: &str) -> String {
 
 /// What was printed, so that nothing is printed twice in a row.
 #[derive(Default)]
-struct Said {
+struct PrintedLines {
     line: Option<String>,
     is_read_only: bool,
 }
 
-impl Said {
+impl PrintedLines {
     /// The lines for a poll: its outcome if that is new, and once that the store takes no reports.
     fn new_lines(&mut self, report: &Report, undelivered: Option<&StoreError>) -> Vec<String> {
         let mut lines = Vec::new();
