@@ -59,6 +59,19 @@ fn marks_of_a_shallow_queue_are_all_counted_and_leave_a_short_queue() {
     assert!(rtt.smoothed.as_millis_f64() < 24.0, "{rtt:?}");
 }
 
+/// RFC 9000 §13.4.1: the peer counts for the connection, not for a path.
+#[test]
+fn marks_before_a_change_of_address_count_once() {
+    let mut pair = Pair::new(Spec { mark_above: 2_500, ..with("prague", EcnMode::L4s) });
+    let before = fetch(&mut pair);
+    assert!(before.ce_packets > 100, "{before:?}");
+    for address in ["192.0.2.3:5000", "192.0.2.4:5000"] {
+        pair.move_client(address);
+        let seen = fetch(&mut pair);
+        assert_eq!(seen.ce_packets, pair.marked, "{address}");
+    }
+}
+
 /// RFC 9000 §13.4.2.1: the counts are missing, or those of another codepoint.
 #[test]
 fn a_path_that_mangles_ect1_gets_no_codepoint_and_prague_becomes_cubic() {

@@ -437,6 +437,7 @@ impl PacketNumberSpace {
             || (ect1_increase + ce_increase) < newly_acked.ect1
             || ecn.ect0 > self.ecn_sent.ect0
             || ecn.ect1 > self.ecn_sent.ect1
+            || ecn.ect0 + ecn.ect1 + ecn.ce > self.ecn_sent.ect0 + self.ecn_sent.ect1
         {
             return Err("ECN corruption");
         }
@@ -1451,6 +1452,10 @@ mod test {
             (of_ect0, Err("ECN corruption"), counts(0, 9, 0)),
             (of_ect1, Err("ECN corruption"), counts(9, 0, 0)),
             (of_ect1, Err("ECN corruption"), counts(1, 5, 4)),
+            // More marks than packets that could be marked.
+            (of_ect0, Err("ECN corruption"), counts(0, 0, 10)),
+            (of_ect0, Err("ECN corruption"), counts(9, 0, 1)),
+            (of_ect1, Err("ECN corruption"), counts(0, 0, (1 << 62) - 1)),
         ] {
             assert_eq!(reported(sent, sent, report), is_marked, "{sent:?} {report:?}");
         }
