@@ -13,12 +13,13 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use common::{Scratch, Served, content};
+use common::{Scratch, Served, connections, content};
 use noq_proto::crypto::rustls::QuicClientConfig;
 use noq_proto::{ClientConfig, Endpoint};
 use talker::{Http3Client, get, now, run, secured};
 use uncork_quic_io::Identity;
-use uncork_testkit::{pause, wait_until};
+use uncork_serve::RecordsSpec;
+use uncork_testkit::{pause, wait_until, wait_until_async};
 
 /// Concurrent handshakes per worker before clients must validate their addresses.
 const TRUSTED: usize = 100;
@@ -159,4 +160,39 @@ fn clients_that_validate_their_address_are_served() {
     });
     assert_eq!(served_meanwhile, 5);
     served.stop();
+}
+
+/// RFC 9000 §8.1: the address of a first packet may be anyone's.
+#[test]
+fn first_packets_of_a_spoofed_neighbour_do_not_take_an_observation() {
+    let scratch = Scratch::new("serve");
+    scratch.write("root/large", content(30_000_000));
+    scratch.write("policy.toml", "[default]\nquic = \"cubic\"\nresume = true\n");
+    let records = scratch.path("records.jsonl");
+    let mut spec = secured(&scratch);
+    spec.records = Some(RecordsSpec::new(records.clone()));
+    spec.policy = Some(scratch.path("policy.toml"));
+    let served = Served::new(&spec);
+    let http3_client = Http3Client::new(&scratch, &served);
+    let flood = Flood::new(http3_client.address);
+    let neighbour = UdpSocket::bind((Ipv4Addr::new(127, 0, 0, 77), 0)).expect("an address");
+    run(async {
+        for count in 1..=2 {
+            let connection = http3_client.connect().await;
+            get(&connection, "/large", &[]).await.expect("a response");
+            drop(connection);
+            wait_until_async("its end", Duration::from_mins(1), || {
+                let text = fs::read_to_string(&records).unwrap_or_default();
+                text.matches(r#""cc":"cubic""#).count() >= 2 * count
+            })
+            .await;
+            let packet = flood.packets(1).remove(0);
+            neighbour.send_to(&packet, flood.to).expect("sent");
+            assert!(neighbour.recv(&mut [0; 2000]).is_ok_and(|length| length > 0), "accepted");
+        }
+    });
+    served.stop();
+    let of_clients = connections(&records);
+    let starts: Vec<_> = of_clients.iter().filter_map(|it| it.start.as_deref()).collect();
+    assert_eq!(starts.iter().filter(|start| start.resume.is_some()).count(), 1, "{starts:?}");
 }

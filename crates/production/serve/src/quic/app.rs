@@ -65,8 +65,7 @@ impl uncork_quic_io::App for App {
         let choice = chooser.accept(client, clock::unix());
         let number = (shared.next_connection(), shared.epoch);
         let labels = Labels::new(number, listener, client, choice.origin());
-        let steering = QuicSteering::begin(choice, &shared.resume, (client, arrival.now));
-        let steering = Arc::new(steering);
+        let steering = Arc::new(QuicSteering::begin(choice, &shared.resume, client));
         let asked = Arc::clone(&steering);
         let (cc, config) =
             server.accept(steering.sending(), seed, move |sni| asked.server_name(sni));
@@ -89,6 +88,9 @@ impl uncork_quic_io::App for App {
         let claim = self.context.shared.admission.admit(visit.client, Transport::Quic, turn.now);
         let Some(claim) = claim else { return visit.must_end() };
         visit.take_place(Arc::clone(&claim));
+        if let Some(choice) = visit.steering.connected(turn.now) {
+            visit.cc.choose(choice);
+        }
         let ended = visit.clone();
         session.scope().spawn(async move {
             claim.ended().await;

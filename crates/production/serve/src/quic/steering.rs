@@ -27,16 +27,19 @@ struct QuicSteeringState {
 struct Resume {
     store: Arc<ResumeStore>,
     client: IpAddr,
-    accepted: Instant,
+    /// When the handshake ended. Until then the address may be spoofed (RFC 9000 §8.1), and one packet would keep the
+    /// observation from its network.
+    connected: Option<Instant>,
     has_asked: bool,
     lent: Option<BorrowedObservation>,
 }
 
 impl Resume {
-    /// Borrows an observation when the settings ask for it first.
+    /// Borrows an observation when the settings of a connection ask for it first.
     fn lent(&mut self) -> Option<BorrowedObservation> {
+        let connected = self.connected?;
         if !std::mem::replace(&mut self.has_asked, true) {
-            self.lent = self.store.lend(self.client, self.accepted);
+            self.lent = self.store.lend(self.client, connected);
         }
         self.lent
     }
@@ -44,14 +47,17 @@ impl Resume {
 
 impl QuicSteering {
     /// Starts with the choice for a connection of `client` that was just accepted.
-    pub(super) fn begin(
-        choice: Choice,
-        store: &Arc<ResumeStore>,
-        (client, accepted): (IpAddr, Instant),
-    ) -> Self {
+    pub(super) fn begin(choice: Choice, store: &Arc<ResumeStore>, client: IpAddr) -> Self {
         let (active, store) = (active_settings(&choice), Arc::clone(store));
-        let resume = Resume { store, client, accepted, has_asked: false, lent: None };
+        let resume = Resume { store, client, connected: None, has_asked: false, lent: None };
         Self(Mutex::new(QuicSteeringState { choice, active, resume }))
+    }
+
+    /// The handshake has ended. Returns new settings if they have an observation of an earlier connection.
+    pub(super) fn connected(&self, now: Instant) -> Option<uncork_quic::Choice> {
+        let mut state = self.state();
+        state.resume.connected = Some(now);
+        Some(state.sending()).filter(|choice| choice.resume.is_some())
     }
 
     /// What the connection began with.
