@@ -5,10 +5,17 @@ use serde_json::Value;
 use super::{LogSamples, STANDING, Sample};
 
 pub(super) fn read(text: &str, found: &mut LogSamples) -> Result<(), String> {
-    let report: Value = serde_json::from_str(text)
-        .map_err(|error| format!("not the JSON of one iperf3 test: {error}; run iperf3 with -J"))?;
+    let report: Value = serde_json::from_str(text).map_err(|error| {
+        let option = if is_stream(text) { "-J, not --json-stream" } else { "-J" };
+        format!("not the JSON of one iperf3 test: {error}; run iperf3 with {option}")
+    })?;
     if let Some(error) = report["error"].as_str() {
         return Err(format!("the test failed: {error}"));
+    }
+    if report["start"]["test_start"]["protocol"] == "UDP" {
+        return Err(
+            "the test is of UDP, which shows no round-trip times; run iperf3 without -u".to_owned()
+        );
     }
     // With `-R` the server sends.
     let of_server = &report["server_output_json"];
@@ -29,6 +36,12 @@ pub(super) fn read(text: &str, found: &mut LogSamples) -> Result<(), String> {
     let host = host.as_str().filter(|host| host.bytes().all(|byte| byte.is_ascii_graphic()));
     found.add(host.unwrap_or("all streams").to_owned(), sample);
     Ok(())
+}
+
+/// `--json-stream` writes a line for each event.
+fn is_stream(text: &str) -> bool {
+    let first = text.lines().next().and_then(|line| serde_json::from_str::<Value>(line).ok());
+    first.is_some_and(|event| event.get("event").is_some())
 }
 
 /// The sending side of each stream with round-trip times. Where this side received, some versions write other numbers.

@@ -1,5 +1,6 @@
 //! nginx: responses, with the kernel's smoothed round-trip time at their end.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 
 use serde_json::Value;
@@ -32,18 +33,24 @@ pub(super) fn read(text: &str, found: &mut LogSamples) {
 }
 
 fn of_json(json: &Value, found: &mut LogSamples) -> Option<()> {
-    let text = |key: &str| json[key].as_str();
-    let is_short = |sent: &str| {
-        let length = text("content_length").and_then(|it| it.parse::<f64>().ok());
-        length.zip(sent.parse().ok()).is_some_and(|(length, sent): (f64, f64)| sent < length)
+    // With and without quotes around the variable.
+    let text = |key: &str| match &json[key] {
+        Value::String(text) => Some(Cow::from(text)),
+        Value::Number(number) => Some(Cow::from(number.to_string())),
+        _ => None,
     };
     let bytes = text("body_bytes_sent")?;
+    let length = text("content_length").and_then(|it| it.parse::<f64>().ok());
+    let sent = bytes.parse::<f64>().ok();
+    let is_short = length.zip(sent).is_some_and(|(length, sent)| sent < length);
+    let is_complete = text("completed").map(|completed| completed == "OK");
+    let (client, seconds) = (text("remote_addr")?, text("request_time")?);
     let line = NginxLine {
-        client: text("remote_addr")?,
-        bytes,
-        seconds: text("request_time")?,
-        rtt_us: text("rtt").unwrap_or_default(),
-        is_complete: text("completed").map(|completed| completed == "OK" && !is_short(bytes)),
+        client: &client,
+        bytes: &bytes,
+        seconds: &seconds,
+        rtt_us: &text("rtt").unwrap_or_default(),
+        is_complete: if is_short { Some(false) } else { is_complete },
     };
     of_line(&line, found)
 }

@@ -35,13 +35,21 @@ fn is_header(line: &str) -> bool {
     line.contains("Recv-Q") && line.contains("Send-Q")
 }
 
-/// The peer's address, after the two queues and the own address. A family or state may be before them.
+/// The peer's address: the second of two after the two queues. A time, a family or a state may be before them.
 fn client(connection: &str) -> Option<IpAddr> {
-    let is_number = |word: &&str| word.bytes().all(|byte| byte.is_ascii_digit());
-    let mut words = connection.split_whitespace().skip_while(|word| !is_number(word));
-    let _queues = (words.next()?, words.next().filter(is_number)?);
-    let (_own, peer) = (words.next()?, words.next()?);
-    let (address, _port) = peer.rsplit_once(':')?;
+    let words: Vec<&str> = connection.split_whitespace().collect();
+    let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
+    words.windows(4).find_map(|words| match words {
+        [received, sent, own, peer] if is_number(received) && is_number(sent) => {
+            address(own).and_then(|_| address(peer))
+        }
+        _ => None,
+    })
+}
+
+/// The address of `192.0.2.1:443`, `[2001:db8::1%eth0]:443`.
+fn address(text: &str) -> Option<IpAddr> {
+    let (address, _port) = text.rsplit_once(':')?;
     let address = address.trim_start_matches('[').trim_end_matches(']');
     let address: IpAddr = address.split('%').next()?.parse().ok()?;
     Some(address.to_canonical())

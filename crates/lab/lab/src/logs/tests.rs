@@ -40,6 +40,8 @@ fn ss_units_and_two_lines_are_read() {
          ESTAB  0      0      [2001:db8::1]:443  [2001:db8::7]:51344 \n\t {OLD}\n"
     );
     assert_eq!(rows(&read(LogFormat::Ss, &one)), ["198.51.100.7 24.90 21.03 0.27"]);
+    let timed = format!("1764475559 {one}17:04:11 198.51.100.8 {one}");
+    assert_eq!(rows(&read(LogFormat::Ss, &timed)), ["198.51.100.7 24.90 21.03 0.27"]);
     let both = read(LogFormat::Ss, &two);
     assert_eq!(rows(&both), ["198.51.100.7 24.90 21.03 0.27", "2001:db8::7 24.90 21.03 0.27"]);
     assert_eq!(both.notes, []);
@@ -98,6 +100,10 @@ fn iperf3_streams_of_the_sender_are_added() {
     let log = read(LogFormat::Iperf3, &format!("{{{idle}}}"));
     assert_eq!(rows(&log), ["all streams 25.00 - -"]);
     assert_message!("idle", notes(&log));
+    let udp = LogFormat::Iperf3.paths("{\"start\":{\"test_start\":{\"protocol\":\"UDP\"}}}");
+    assert!(udp.expect_err("UDP").ends_with("run iperf3 without -u"));
+    let events = LogFormat::Iperf3.paths("{\"event\":\"start\"}\n{\"event\":\"end\"}\n");
+    assert!(events.expect_err("a line for each event").ends_with("not --json-stream"));
     for text in ["", "{\"error\":\"unable to connect\"}", "[]"] {
         assert!(LogFormat::Iperf3.paths(text).is_err(), "{text}");
     }
@@ -123,6 +129,29 @@ fn nginx_what_has_no_rate_is_left_out_and_counted() {
     let log = read(LogFormat::Nginx, &text.concat());
     assert_eq!(rows(&log), ["203.0.113.21 20.30 - -", "203.0.113.7 24.90 20.72 -"]);
     assert_message!("all", notes(&log));
+}
+
+#[test]
+fn nginx_numbers_without_quotes_and_short_responses_are_known() {
+    let line = |bytes: u32| {
+        format!(
+            "{{\"request_time\":2.0,\"remote_addr\":\"203.0.113.7\",\"body_bytes_sent\":{bytes},\"content_length\":5000000}}\n"
+        )
+    };
+    let log = read(LogFormat::Nginx, &(line(5_000_000) + &line(4_015_808)));
+    assert_eq!(rows(&log), ["203.0.113.7 - 20.72 -"]);
+    let aborted = log.notes.iter().find(|(note, _)| *note == "responses were aborted");
+    assert_eq!(aborted.map(|(_, count)| *count), Some(1), "{:?}", log.notes);
+}
+
+#[test]
+fn cmcd_of_version_2_and_json_is_read() {
+    let text = "{\"cmcd\":\"br=3200,mtp=25400,sid=\\\"a\\\"\"}\n\
+         GET /v?cmcd=mtp%3D(25400%3Bv%20800%3Ba)%2Cv%3D2%2Csid%3D%22b%22 HTTP/2\n\
+         mtp=25400,su=?0,sid=\"c\"\nmtp=9,su=?1,sid=\"c\"\nmtp=9,su,sid=\"c\"\n";
+    let log = read(LogFormat::Cmcd, text);
+    assert_eq!(rows(&log), ["a - 26.31 -", "b - 26.31 -", "c - 26.31 -"], "{:?}", log.notes);
+    assert_eq!(log.notes, [("requests are of startup (su)", 2)]);
 }
 
 #[test]
