@@ -98,9 +98,14 @@ fn along<'a>(
             };
             let (choice, baseline) = (side(cell.point[nth], at), side(0, base));
             let over = cells[base].classes.iter().find(|over| over.name == class.name);
+            let over = over.unwrap_or(class);
+            // One flow has more than one of two: that is not due to the controller.
+            if of.is_empty() && class.flows != over.flows {
+                continue;
+            }
             pairs.push(ComparedPair {
                 class,
-                over: over.unwrap_or(class),
+                over,
                 competes: false,
                 place: results.label(at, &fixed, (&[], "")),
                 of,
@@ -218,11 +223,13 @@ impl ComparedPair<'_> {
             [&self.choice, &self.baseline].map(|side| side.value(results, quantity));
         let ratio = ratio(results, quantity, &self.choice, &self.baseline);
         let less_is_better = quantity.metric.better() != Some(Better::Higher);
+        // Objects of equal sizes have equal shares, whichever is done first.
+        let shares = self.competes && self.class.carries == Carries::Streams;
         let [share, baseline_share] = [&self.choice, &self.baseline]
-            .map(|side| side.share_of_flow(results).filter(|_| self.competes));
+            .map(|side| side.share_of_flow(results).filter(|_| shares));
         let [share_range, baseline_share_range] =
             [(self.class, &self.choice), (self.over, &self.baseline)].map(|(class, side)| {
-                if self.competes { side.share_over_orders(results, class) } else { None }
+                if shares { side.share_over_orders(results, class) } else { None }
             });
         let answer = Answer {
             class: self.class.name.clone(),

@@ -4,6 +4,7 @@ use uncork_flow::{jain_index, mean};
 use uncork_report::lab::{Estimate, axis_title};
 use uncork_units::Time;
 
+use super::comparisons::chosen;
 use super::estimate::{Range, Samples};
 use super::outcome::RunOutcome;
 use super::samples::{CellRuns, Sample};
@@ -181,7 +182,13 @@ impl<'a> RunResults<'a> {
         let open = axes.filter(|(axis, _)| of.at.iter().all(|(fixed, _)| fixed != axis));
         let point = &self.scenario.cells[cell].point;
         let value = |(axis, with): (usize, &crate::scenario::Axis)| {
-            format!("{} {}", axis_title(&with.key, &with.name), with.values[point[axis]])
+            let value = &with.values[point[axis]];
+            // A mix is its own title.
+            let is_mix = with.key.contains(".count") && chosen(with).is_some();
+            if is_mix {
+                return value.clone();
+            }
+            format!("{} {value}", axis_title(&with.key, &with.name))
         };
         let is_named = |(axis, with): &(usize, &crate::scenario::Axis)| {
             with.values[point[*axis]] == cc

@@ -176,7 +176,13 @@ fn places(document: &LabDocument) -> impl Iterator<Item = usize> {
 fn labels(document: &LabDocument, cell: &Cell, class: &ClassResult) -> Vec<String> {
     let value = |at: usize| printable(&document.axes[at].values[cell.point[at]]);
     let is_part = cell.classes.len() > 1 && !class.cc.contains('+');
-    let name = if is_part { format!("  {}", class.cc) } else { class.cc.clone() };
+    // Two flows of one controller are `cubic+cubic` there.
+    let mix = document.axes.iter().zip(&cell.point).find(|(axis, _)| axis.key.contains(".cc"));
+    let name = match mix {
+        _ if is_part => format!("  {}", class.cc),
+        Some((axis, at)) => axis.values[*at].clone(),
+        None => class.cc.clone(),
+    };
     places(document).map(value).chain([printable(&name)]).collect()
 }
 
