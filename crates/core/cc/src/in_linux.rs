@@ -32,6 +32,13 @@ pub enum InLinux {
     Mainline(&'static str),
     /// A controller of this crate, which `uncork kernel load` registers: `uncork_bbr3`.
     Uncork(&'static str),
+    /// The same with Careful Resume, which `uncork kernel load --resume` registers next to it: `uncork_bbr3_r`.
+    Resuming {
+        /// The name that sockets choose.
+        name: &'static str,
+        /// The name without Careful Resume.
+        plain: &'static str,
+    },
 }
 
 impl InLinux {
@@ -45,6 +52,10 @@ impl InLinux {
         let own = Algorithm::IN_KERNEL.map(|algorithm| (algorithm, Self::registered(algorithm)));
         if let Some((_, name)) = own.iter().find(|(_, name)| is(&name)) {
             return Some(Self::Uncork(name));
+        }
+        if let Some(own) = Algorithm::ALL.into_iter().find(|it| is(&&Self::resuming(*it))) {
+            let (name, plain) = (Self::resuming(own), Self::registered(own));
+            return Some(Self::Resuming { name, plain });
         }
         let version = own.iter().find(|(algorithm, _)| is(&&algorithm.name()))?;
         Some(match version {
@@ -65,10 +76,36 @@ impl InLinux {
         }
     }
 
+    /// The name by which `uncork kernel load --resume` registers an algorithm with Careful Resume.
+    const fn resuming(algorithm: Algorithm) -> &'static str {
+        match algorithm {
+            Algorithm::Reno => "uncork_reno_r",
+            Algorithm::Cubic => "uncork_cubic_r",
+            Algorithm::Bbr1 => "uncork_bbr1_r",
+            Algorithm::Bbr2 => "uncork_bbr2_r",
+            Algorithm::Bbr3 => "uncork_bbr3_r",
+            Algorithm::Prague => "uncork_prague_r",
+        }
+    }
+
+    /// The name that sockets choose for the controller `name` with Careful Resume; `None` if it has none.
+    pub fn with_resume(name: &str) -> Option<&'static str> {
+        let mut all = Algorithm::ALL.into_iter();
+        all.find(|algorithm| Self::registered(*algorithm) == name).map(Self::resuming)
+    }
+
+    /// The name that sockets choose for the controller `name` without Careful Resume.
+    pub fn without_resume(name: &str) -> &str {
+        match Self::named(name) {
+            Some(Self::Resuming { name: own, plain }) if own == name => plain,
+            _ => name,
+        }
+    }
+
     /// The name that sockets choose.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Mainline(name) | Self::Uncork(name) => name,
+            Self::Mainline(name) | Self::Uncork(name) | Self::Resuming { name, .. } => name,
         }
     }
 }
@@ -84,6 +121,7 @@ impl fmt::Display for InLinux {
         match self {
             Self::Mainline(name) => write!(f, "modprobe tcp_{name}"),
             Self::Uncork(name) => write!(f, "uncork kernel load {name}"),
+            Self::Resuming { plain, .. } => write!(f, "uncork kernel load --resume {plain}"),
         }
     }
 }
@@ -101,7 +139,7 @@ impl fmt::Display for Missing<'_> {
         match InLinux::named(written) {
             Some(found) if found.name() == written => write!(f, "load it (`{found}`)"),
             Some(InLinux::Mainline(name)) => write!(f, "Linux calls it `{name}`"),
-            Some(found @ InLinux::Uncork(name)) => {
+            Some(found @ (InLinux::Uncork(name) | InLinux::Resuming { name, .. })) => {
                 write!(
                     f,
                     "{written} is not part of Linux: load `{name}` (`{found}`) and write that name"
@@ -132,6 +170,7 @@ mod tests {
             ("bbr3", "uncork_bbr3"),
             ("BBR3", "uncork_bbr3"),
             ("uncork_bbr1", "uncork_bbr1"),
+            ("Uncork_Prague_R", "uncork_prague_r"),
             ("Uncork_Cubic", "uncork_cubic"),
             ("cubic", "cubic"),
             ("Reno", "reno"),
@@ -155,6 +194,7 @@ mod tests {
                 "bbr3 is not part of Linux: load `uncork_bbr3` (`uncork kernel load uncork_bbr3`) and write that name",
             ),
             ("uncork_bbr3", "load it (`uncork kernel load uncork_bbr3`)"),
+            ("uncork_cubic_r", "load it (`uncork kernel load --resume uncork_cubic`)"),
             (
                 "vegas2",
                 "it is not a controller of Linux: check the name, or load the module that has it",

@@ -45,6 +45,13 @@ impl<S: SlowStart> NewReno<S> {
         self.window.offer(hint);
     }
 
+    /// Whether the window was taken over from an earlier connection, for a host that has no observer of starts.
+    #[doc(hidden)]
+    #[inline]
+    pub fn has_jumped(&self) -> bool {
+        self.window.has_jumped()
+    }
+
     /// State handed over to another controller.
     pub(crate) fn bequeath(&self, rtt: RttSample) -> Inheritance {
         self.window.bequeath(rtt)

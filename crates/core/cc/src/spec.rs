@@ -3,6 +3,8 @@
 use core::fmt;
 use core::str::FromStr;
 
+use crate::in_linux::InLinux;
+
 /// Option of CUBIC: as in Linux.
 pub(crate) const LINUX: &str = "linux";
 /// Option: the initial slow start ends by SEARCH.
@@ -214,7 +216,7 @@ impl CcSpec {
             "cubic" => Some(Self::new(Algorithm::Cubic).as_in_linux()),
             "bbr" => Some(Self::new(Algorithm::Bbr1)),
             _ => {
-                let name = name.strip_prefix("uncork_")?;
+                let name = InLinux::without_resume(name).strip_prefix("uncork_")?;
                 let own =
                     Algorithm::IN_KERNEL.into_iter().find(|algorithm| algorithm.name() == name);
                 own.map(Self::new)
@@ -285,6 +287,7 @@ mod tests {
             ("uncork_bbr3", "bbr3"),
             ("uncork_cubic", "cubic"),
             ("uncork_reno", "reno"),
+            ("uncork_reno_r", "reno"),
         ] {
             assert_eq!(CcSpec::in_kernel(name), cc.parse().ok(), "{name}");
         }

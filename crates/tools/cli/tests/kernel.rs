@@ -114,21 +114,33 @@ fn a_controller_is_loaded_used_and_unloaded_under_its_connections() {
 fn load_with_resume_is_shown_and_upgrade_keeps_it() {
     let _alone = alone();
     let script = r"
-        kernel load --resume=1000 uncork_cubic > /dev/null
+        kernel load --resume=1000 --default uncork_cubic | grep -o 'the default is .*'
         kernel status | tail -n 1
         kernel upgrade > /dev/null
         kernel status --format json | grep networks_max
-        kernel unload > /dev/null
+        ls /sys/fs/bpf/uncork | grep cubic
+        kernel unload | grep -o 'no longer .*'
+        ls /sys/fs/bpf/uncork 2> /dev/null | grep . && exit 9
+        for i in $(seq 100); do registered | grep -q cubic || break; sleep 0.05; done
+        registered && exit 9
         kernel load uncork_cubic > /dev/null
         kernel status --format json | grep networks_max && exit 9
         kernel load --resume=7 uncork_reno 2> error.txt && exit 9 || echo status $?
         grep -o 'expected 64 to 1048576 networks' error.txt";
     let Some(seen) = succeed(script) else { return };
     let lines: Vec<&str> = seen.lines().map(str::trim).collect();
-    let first = "uncork_cubic: careful resume for 1000 networks; 0 connections left an observation, 0 began with one \
-                 (0 safe retreats), 0 found it in use, 0 too old";
-    let expected =
-        [first, "\"networks_max\": 1000,", "status 2", "expected 64 to 1048576 networks"];
+    let status = "uncork_cubic_r: careful resume for 1000 networks, 0 connections; 0 connections left an observation, 0 began \
+                  with one (0 safe retreats), 0 found it in use, 0 too old";
+    let expected = [
+        "the default is uncork_cubic_r",
+        status,
+        "\"networks_max\": 1000,",
+        "uncork_cubic",
+        "uncork_cubic_r",
+        "no longer uncork_cubic_r",
+        "status 2",
+        "expected 64 to 1048576 networks",
+    ];
     assert_eq!(lines, expected);
 }
 
@@ -302,7 +314,6 @@ fn an_upgrade_and_a_second_load_leave_no_old_copy_as_a_default() {
          {namespace} has uncork_bbr3 as its default\nuncork_bbr3\n\
          the default is EARLIER, no longer uncork_bbr3\nuncork_bbr3 is unloaded\n\
          uncork_bbr3 is loaded\n{namespace} has uncork_bbr3 as its default\n\
-         note: without CAP_SYS_ADMIN it is unknown whether uncork_bbr3 was loaded with --resume; it is upgraded without\n\
          new connections get this program's uncork_bbr3\n\
          warning: {namespace}: Operation not permitted (os error 1): where uncork_bbr3 is the default, new connections get the old copy until it is \
          set again; run `uncork kernel upgrade` as the host's root\nuncork_bbr3 is unloaded\n"
@@ -547,7 +558,6 @@ fn three_capabilities_are_enough_and_none_is_too_few() {
         kernel load 2>&1 || echo status $?"#;
     let Some(seen) = succeed(script) else { return };
     let expected = "uncork_bbr3 is loaded\nuncork_prague is loaded\n\
-        note: without CAP_SYS_ADMIN it is unknown whether uncork_bbr3 was loaded with --resume; it is upgraded without\n\
         error: cannot load the types of uncork_bbr3 without the privilege; run as root, or with CAP_BPF, \
         CAP_PERFMON and CAP_NET_ADMIN\nstatus 3\n\
         new connections get this program's uncork_bbr3\n\

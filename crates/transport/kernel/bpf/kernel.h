@@ -20,6 +20,7 @@ struct sock_common {
 	u32 skc_daddr;
 	u32 skc_rcv_saddr;
 	u16 skc_family;
+	volatile unsigned char skc_state;
 	struct {
 		struct net *net;
 	} skc_net;
@@ -92,6 +93,7 @@ enum {
 	SK_PACING_NONE = 0,
 	SK_PACING_NEEDED = 1,
 	TSQF_THROTTLED = 1,
+	TCP_CLOSE = 7,
 	TCP_CA_CWR = 2,
 	TCP_CA_RECOVERY = 3,
 	TCP_CA_LOSS = 4,

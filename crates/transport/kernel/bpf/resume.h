@@ -18,6 +18,15 @@ const volatile u32 resume = 0;
 #define LIFETIME (3600ULL * 1000000000)
 #define AF_INET6 10
 
+/* Mirrored in uncork-diag: `ResumeMark`. The age in seconds is below. */
+enum {
+	MARK_UNUSED = 1,
+	MARK_USED = 2,
+	MARK_RETREATED = 3,
+	MARK_USE_SHIFT = 16,
+};
+#define MARK_RESUMED (1U << 31)
+
 struct path {
 	/* The client's network, with the version of IP above. */
 	u64 network;
@@ -42,7 +51,9 @@ struct delivery_sample {
 /* A connection's path when it began, whether it began from an observation, and its own one so far. */
 struct loan {
 	struct path path;
-	u64 is_taken;
+	u32 is_taken;
+	/* The age of the observation when the connection began. */
+	u32 age_s;
 	struct delivery_sample sample;
 };
 
@@ -107,10 +118,13 @@ static always_inline void name_path(const struct sock *sk, struct path *path)
 static always_inline int lend(struct loan *loan, struct observation *lent)
 {
 	struct observation *found = bpf_map_lookup_elem(&observations, &loan->path);
+	s64 age;
 
 	if (!found)
 		return 0;
-	if ((s64)(bpf_ktime_get_ns() - found->observed_at) > (s64)LIFETIME) {
+	/* Its sample may be of a moment after this connection's. */
+	age = bpf_ktime_get_ns() - found->observed_at;
+	if (age > (s64)LIFETIME) {
 		bpf_map_delete_elem(&observations, &loan->path);
 		count(EXPIRED);
 		return 0;
@@ -121,6 +135,7 @@ static always_inline int lend(struct loan *loan, struct observation *lent)
 	}
 	*lent = *found;
 	loan->is_taken = 1;
+	loan->age_s = age > 0 ? (u64)age / 1000000000 : 0;
 	count(LENT);
 	return 1;
 }

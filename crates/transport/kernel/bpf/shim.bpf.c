@@ -42,6 +42,7 @@ enum {
 	DEFERRED = 32, /* the host kept data back that the window had room for */
 	ECT1 = 64, /* packets leave as ECT(1) */
 	RETREATED = 128, /* out: the window of an earlier connection met congestion */
+	JUMPED = 256, /* out: it was taken over */
 };
 
 /* Mirrors Report in glue.rs. */
@@ -437,8 +438,8 @@ static always_inline void fall_back(struct sock *sk)
 		bpf_setsockopt(sk, IPPROTO_TCP, TCP_CONGESTION, reno, sizeof(reno));
 }
 
-/* What an earlier connection observed of the path, for the first data only. */
-static always_inline void take_loan(const struct sock *sk, struct state *state)
+/* Every connection observes its path. One that resumes begins with what an earlier one observed, with its first data only. */
+static always_inline void take_loan(const struct sock *sk, struct state *state, int resumes)
 {
 	const struct tcp_sock *tp = (const struct tcp_sock *)sk;
 	struct call *call = &state->record.connection.call;
@@ -449,15 +450,14 @@ static always_inline void take_loan(const struct sock *sk, struct state *state)
 		return;
 	__builtin_memset(&state->loan.sample, 0, sizeof(state->loan.sample));
 	name_path(sk, &state->loan.path);
-	if (tp->data_segs_out || !lend(&state->loan, &lent))
+	if (!resumes || tp->data_segs_out || !lend(&state->loan, &lent))
 		return;
 	call->saved_cwnd = lent.saved_cwnd;
 	call->saved_rtt = nanos(lent.saved_rtt_us);
 }
 
-STRUCT_OPS int start(u64 *args)
+static always_inline int begin(struct sock *sk, int resumes)
 {
-	struct sock *sk = (struct sock *)args[0];
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct state *state;
 	struct call *call;
@@ -473,7 +473,7 @@ STRUCT_OPS int start(u64 *args)
 	call->seed = ((u64)bpf_get_prandom_u32() << 32) | bpf_get_prandom_u32();
 	call->rtt = nanos(tp->srtt_us >> 3);
 	call->initial_window = tp->snd_cwnd * call->mss;
-	take_loan(sk, state);
+	take_loan(sk, state, resumes);
 	call->flags = 0;
 #ifdef WITH_ECT1
 	start_ect1(tp, &state->ect1);
@@ -500,6 +500,17 @@ STRUCT_OPS int start(u64 *args)
 	apply(sk, state);
 	emit(state, INIT);
 	return 0;
+}
+
+STRUCT_OPS int start(u64 *args)
+{
+	return begin((struct sock *)args[0], 0);
+}
+
+/* The same of the controller's second name. All other programs are shared. */
+STRUCT_OPS int start_resuming(u64 *args)
+{
+	return begin((struct sock *)args[0], 1);
 }
 
 /* A packet leaves, and nothing is in flight. The kernel counts the packet after this call. */
@@ -587,10 +598,20 @@ STRUCT_OPS u32 ssthresh(u64 *args)
 	return ((struct tcp_sock *)args[0])->snd_ssthresh;
 }
 
-/* Keeps what the connection has observed of its path. */
-static always_inline void repay_loan(const struct sock *sk, struct state *state)
+/* What became of an earlier connection's observation, as the threshold of a socket that has ended: its close event has it (struct
+ * tcp_info), and nothing else reads it any more. Above TCP_INFINITE_SSTHRESH, which no socket has.
+ */
+static always_inline u32 resume_mark(const struct call *call, const struct loan *loan)
 {
-	const struct tcp_sock *tp = (const struct tcp_sock *)sk;
+	u32 use = call->flags & RETREATED ? MARK_RETREATED : call->flags & JUMPED ? MARK_USED : MARK_UNUSED;
+
+	return MARK_RESUMED | use << MARK_USE_SHIFT | loan->age_s;
+}
+
+/* Keeps what the connection has observed of its path. */
+static always_inline void repay_loan(struct sock *sk, struct state *state)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct call *call = &state->record.connection.call;
 	struct observation own = {};
 
@@ -605,6 +626,8 @@ static always_inline void repay_loan(const struct sock *sk, struct state *state)
 	own.saved_cwnd = call->saved_cwnd;
 	own.saved_rtt_us = call->saved_rtt / 1000;
 	repay(sk, &state->loan, &own, (call->flags & RETREATED) != 0);
+	if (state->loan.is_taken && sk->__sk_common.skc_state == TCP_CLOSE)
+		tp->snd_ssthresh = resume_mark(call, &state->loan);
 	emit(state, ENDED);
 }
 

@@ -39,6 +39,28 @@ impl Algorithm {
         }
     }
 
+    /// The name by which sockets choose it with Careful Resume, where it was loaded with that.
+    pub const fn resuming_name(self) -> &'static str {
+        match self {
+            Self::Bbr1 => "uncork_bbr1_r",
+            Self::Bbr2 => "uncork_bbr2_r",
+            Self::Bbr3 => "uncork_bbr3_r",
+            Self::Cubic => "uncork_cubic_r",
+            Self::Prague => "uncork_prague_r",
+            Self::Reno => "uncork_reno_r",
+        }
+    }
+
+    /// Both names.
+    pub const fn names(self) -> [&'static str; 2] {
+        [self.name(), self.resuming_name()]
+    }
+
+    /// The controller with this name, of the two that each has.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|algorithm| algorithm.names().contains(&name))
+    }
+
     /// What it is.
     pub const fn title(self) -> &'static str {
         match self {
@@ -92,7 +114,10 @@ mod tests {
     fn names_are_read_back() {
         for algorithm in Algorithm::ALL {
             assert_eq!(algorithm.name().parse::<Algorithm>().ok(), Some(algorithm));
-            assert!(algorithm.name().len() < 16, "the kernel's names have 15 characters");
+            for name in algorithm.names() {
+                assert_eq!(Algorithm::named(name), Some(algorithm));
+                assert!(name.len() < 16, "the kernel's names have 15 characters");
+            }
         }
         let error = "uncork_vegas".parse::<Algorithm>().expect_err("it does not exist");
         let names = Algorithm::ALL.map(Algorithm::name);

@@ -14,21 +14,24 @@ use crate::sys;
 const EARLIER: &str = "default-before-";
 
 impl Pins {
-    /// Makes a controller the default of this network namespace, and keeps which one was, unless that is one of ours.
+    /// Makes a controller the default of this network namespace, with Careful Resume if it was loaded with that, and keeps which one
+    /// was, unless that is one of ours. The result is the default's name.
     ///
     /// # Errors
     ///
     /// If the kernel refuses it.
-    pub fn make_default(&self, algorithm: Algorithm) -> Result<(), Error> {
+    pub fn make_default(&self, algorithm: Algorithm) -> Result<&'static str, Error> {
+        let [name, resuming_name] = algorithm.names();
+        let name = if self.resumes(algorithm) { resuming_name } else { name };
         let earlier = default();
-        if earlier.parse::<Algorithm>().is_err()
+        if Algorithm::named(&earlier).is_none()
             && let Some(path) = self.earlier()
         {
             // Of an earlier load, or of a command that was killed.
             let _ = fs::remove_file(&path);
             Map::blob("earlier_default", earlier.as_bytes())?.pin(&path)?;
         }
-        set_default(algorithm.name())
+        set_default(name).map(|()| name)
     }
 
     /// Makes the earlier default the default of this network namespace again, or one of the kernel's own. The result is its name.

@@ -12,7 +12,7 @@ use crate::error::{Error, Missing};
 use crate::map::Map;
 use crate::object::{Maps, Object, ProgramKind};
 use crate::pin::Pins;
-use crate::registration::{Registration, Structure};
+use crate::registration::{Registration, Structure, unregister};
 use crate::resume::{OBSERVATIONS, ResumeMemory, ResumeNetworks, ResumeStatus};
 use crate::sys::{self, MapSpec};
 use crate::trace::Trace;
@@ -29,6 +29,9 @@ const PROGRAMS: [(&str, &str); 8] = [
     ("undo_cwnd", "undo_cwnd"),
     ("ssthresh", "ssthresh"),
 ];
+
+/// The member that a controller with Careful Resume has another program for, under a name of its own.
+const RESUMING: (&str, &str) = ("init", "start_resuming");
 
 /// Kernels with this member call it in place of `cwnd_event` when a flow starts to send.
 const TX_START: &str = "cwnd_event_tx_start";
@@ -103,12 +106,21 @@ pub struct VerifiedProgram {
     pub instructions: u32,
 }
 
+/// A program that the kernel has accepted.
+#[derive(Debug)]
+struct LoadedProgram {
+    /// The member of the structure.
+    member: &'static str,
+    fd: OwnedFd,
+    verified: VerifiedProgram,
+}
+
 /// How a controller is loaded.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LoadOptions {
     /// Whether each call is reported: [`Loaded::trace`].
     pub is_traced: bool,
-    /// Careful Resume (RFC 9959), for this number of client networks.
+    /// Careful Resume (RFC 9959) for sockets that choose [`Algorithm::resuming_name`], with this number of client networks.
     pub resume: Option<ResumeNetworks>,
 }
 
@@ -116,9 +128,10 @@ pub struct LoadOptions {
 #[derive(Debug)]
 pub struct Loaded {
     algorithm: Algorithm,
-    /// The programs, each with the structure's member.
-    programs: Vec<(OwnedFd, VerifiedProgram)>,
+    programs: Vec<LoadedProgram>,
     structure: Structure,
+    /// The structure with [`Algorithm::resuming_name`].
+    resuming: Option<Structure>,
     egress: Option<EgressPrograms>,
     trace: OwnedFd,
     record_bytes: usize,
@@ -154,9 +167,9 @@ impl Loaded {
     /// Of each program how often it ran, and for how many nanoseconds, while `kernel.bpf_stats_enabled` was set.
     #[doc(hidden)]
     pub fn run_times(&self) -> Result<Vec<(&'static str, u64, u64)>, Error> {
-        let times = |(fd, program): &(OwnedFd, VerifiedProgram)| {
-            let info = sys::program_info(fd.as_fd());
-            info.map(|info| (program.name, info.runs, info.run_ns))
+        let times = |program: &LoadedProgram| {
+            let info = sys::program_info(program.fd.as_fd());
+            info.map(|info| (program.verified.name, info.runs, info.run_ns))
         };
         let all = self.programs.iter().map(times).collect::<Result<_, _>>();
         all.map_err(|error| self.failed("ask about", error))
@@ -170,12 +183,14 @@ impl Loaded {
 
     /// The programs and what their verification took.
     pub fn programs(&self) -> impl Iterator<Item = VerifiedProgram> {
-        self.programs.iter().map(|(_, program)| *program)
+        self.programs.iter().map(|program| program.verified)
     }
 
     /// Registers it for this process, at most.
     pub fn register(&self) -> Result<Registration, Error> {
-        self.structure.register().map_err(|error| self.failed("register", error))
+        let structures = [&self.structure].into_iter().chain(&self.resuming);
+        let all = structures.map(Structure::register).collect::<Result<_, _>>();
+        all.map(Registration::new).map_err(|error| self.failed("register", error))
     }
 
     /// Has the packets of its connections leave as ECT(1) in the calling thread's network namespace, where it does that.
@@ -183,20 +198,35 @@ impl Loaded {
         self.egress.as_ref().map(EgressPrograms::attach).transpose()
     }
 
-    /// Registers it until the pin is removed. The devices come first: without them it does not send ECT(1).
-    pub(crate) fn register_at(&self, directory: &Path, pin: &Path) -> Result<(), Error> {
+    /// Registers it until its pins are removed. The devices come first: without them it does not send ECT(1). The name for Careful
+    /// Resume is last, so that it never exists alone.
+    pub(crate) fn register_at(&self, directory: &Path) -> Result<(), Error> {
         self.attach_at(directory)?;
-        self.structure.register_at(pin).map_err(|error| self.failed("register", error)).inspect_err(
-            |_| {
-                // The first error is the one to report.
-                let _ = self.egress.as_ref().map(|_| egress::detach(directory));
-            },
-        )
+        let [pin, resuming_pin] = self.algorithm.names().map(|name| directory.join(name));
+        let registered = self.structure.register_at(&pin).and_then(|()| {
+            let Some(resuming) = &self.resuming else { return Ok(()) };
+            resuming.register_at(&resuming_pin).inspect_err(|_| {
+                let _ = unregister(&pin);
+            })
+        });
+        registered.map_err(|error| self.failed("register", error)).inspect_err(|_| {
+            // The first error is the one to report.
+            let _ = self.egress.as_ref().map(|_| egress::detach(directory));
+        })
     }
 
     /// Takes the place of another version. Its open connections do not send ECT(1) any more.
-    pub(crate) fn replace_at(&self, directory: &Path, pin: &Path) -> Result<(), Error> {
-        self.structure.replace_at(pin).map_err(|error| self.failed("replace", error))?;
+    pub(crate) fn replace_at(&self, directory: &Path) -> Result<(), Error> {
+        let [pin, resuming_pin] = self.algorithm.names().map(|name| directory.join(name));
+        let replaced = self.structure.replace_at(&pin).and_then(|()| {
+            match (&self.resuming, resuming_pin.exists()) {
+                (Some(resuming), true) => resuming.replace_at(&resuming_pin),
+                (Some(resuming), false) => resuming.register_at(&resuming_pin),
+                (None, true) => unregister(&resuming_pin),
+                (None, false) => Ok(()),
+            }
+        });
+        replaced.map_err(|error| self.failed("replace", error))?;
         self.attach_at(directory)
     }
 
@@ -252,11 +282,16 @@ impl Loader {
             maps.insert(name, map);
         }
         self.object.link(&maps)?;
-        let programs = self
-            .programs()
+        let all = self.programs().chain(resume.map(|_| RESUMING));
+        let programs = all
             .map(|(member, name)| self.load_program(member, name))
             .collect::<Result<Vec<_>, Error>>()?;
-        let structure = self.fill_structure(&programs)?;
+        let is_shared = |program: &&LoadedProgram| program.verified.name != RESUMING.1;
+        let structure =
+            self.fill_structure(self.algorithm.name(), programs.iter().filter(is_shared))?;
+        // Of two programs for a member the later one counts.
+        let resuming =
+            resume.map(|_| self.fill_structure(self.algorithm.resuming_name(), programs.iter()));
         let egress = self.algorithm.sends_ect1().then(|| EgressPrograms::load(&self.object));
         let map = maps.remove("trace").ok_or_else(|| self.broken("it has no map for the trace"))?;
         let record_bytes = map.value_size();
@@ -266,6 +301,7 @@ impl Loader {
             algorithm: self.algorithm,
             programs,
             structure,
+            resuming: resuming.transpose()?,
             egress: egress.transpose()?,
             trace: map.into(),
             record_bytes,
@@ -286,20 +322,25 @@ impl Loader {
 
     fn load_program(
         &self,
-        member: &str,
+        member: &'static str,
         name: &'static str,
-    ) -> Result<(OwnedFd, VerifiedProgram), Error> {
-        let member = self.ops.ops.member(member).ok_or_else(|| {
+    ) -> Result<LoadedProgram, Error> {
+        let of_kernel = self.ops.ops.member(member).ok_or_else(|| {
             self.broken(&format!("this kernel's tcp_congestion_ops has no member {member}"))
         })?;
-        let kind = ProgramKind::StructOps { structure: self.ops.ops.id, member: member.index };
+        let kind = ProgramKind::StructOps { structure: self.ops.ops.id, member: of_kernel.index };
         let program = self.object.load(name, kind)?;
         let instructions = program.verified_instructions()?;
-        Ok((program.into(), VerifiedProgram { name, instructions }))
+        let verified = VerifiedProgram { name, instructions };
+        Ok(LoadedProgram { member, fd: program.into(), verified })
     }
 
     /// The structure with the programs, the name and the flags, as the kernel wants it registered.
-    fn fill_structure(&self, programs: &[(OwnedFd, VerifiedProgram)]) -> Result<Structure, Error> {
+    fn fill_structure<'a>(
+        &self,
+        name: &'static str,
+        programs: impl Iterator<Item = &'a LoadedProgram>,
+    ) -> Result<Structure, Error> {
         let CongestionOps { ops, value, data, has_links, .. } = &self.ops;
         let mut bytes = vec![0_u8; value.size as usize];
         let mut put = |member: &str, content: &[u8]| {
@@ -307,18 +348,18 @@ impl Loader {
             bytes.get_mut(offset..offset + content.len())?.copy_from_slice(content);
             Some(())
         };
-        let mut put_all = || {
-            for ((fd, _), (member, _)) in programs.iter().zip(self.programs()) {
-                put(member, (fd.as_raw_fd() as u64).as_bytes())?;
+        let put_all = || {
+            for program in programs {
+                put(program.member, (program.fd.as_raw_fd() as u64).as_bytes())?;
             }
             let accecn = if self.algorithm.sends_ect1() { NEEDS_ACCECN } else { 0 };
             put("flags", (NON_RESTRICTED | accecn).as_bytes())?;
-            put("name", self.algorithm.name().as_bytes())
+            put("name", name.as_bytes())
         };
         put_all().ok_or_else(|| self.broken("this kernel's tcp_congestion_ops is unknown"))?;
-        let failed = |error| Error::step(format!("fill in {}", self.algorithm), error);
+        let failed = |error| Error::step(format!("fill in {name}"), error);
         let spec = MapSpec {
-            name: self.algorithm.name(),
+            name,
             kind: sys::MAP_TYPE_STRUCT_OPS,
             key_size: 4,
             value_size: value.size,

@@ -45,9 +45,14 @@ impl Pins {
         self.0.join(algorithm.name())
     }
 
+    /// The names of a controller that are pinned.
+    fn pinned_names(&self, algorithm: Algorithm) -> impl Iterator<Item = &'static str> {
+        algorithm.names().into_iter().filter(|name| self.0.join(name).exists())
+    }
+
     /// Whether there is a pin: of a controller that is loaded, or what a killed command has left of one.
     pub fn is_pinned(&self, algorithm: Algorithm) -> bool {
-        self.path(algorithm).exists() || self.has_devices(algorithm)
+        self.pinned_names(algorithm).next().is_some() || self.has_devices(algorithm)
     }
 
     /// Whether programs at devices are pinned for it.
@@ -60,17 +65,23 @@ impl Pins {
         self.is_pinned(algorithm) && is_registered(algorithm)
     }
 
+    /// Whether sockets can choose a controller with Careful Resume: [`Algorithm::resuming_name`].
+    pub fn resumes(&self, algorithm: Algorithm) -> bool {
+        let name = algorithm.resuming_name();
+        self.pinned_names(algorithm).any(|pinned| pinned == name) && is_available(name)
+    }
+
     /// Registers a controller until [`Self::remove`]. A failure, or the end of the process, before the
     /// pin exists leaves nothing behind.
     pub fn add(&self, loaded: &Loaded) -> Result<(), Error> {
         let algorithm = loaded.algorithm();
         self.check_free(algorithm)?;
         // What a killed command has left: `check_free` says that it has no effect.
-        if self.path(algorithm).exists() {
-            self.remove_pin(algorithm)?;
+        for name in self.pinned_names(algorithm) {
+            self.remove_pin(name)?;
         }
         make_pin_directory(&self.0)?;
-        loaded.register_at(&self.0, &self.path(algorithm))
+        loaded.register_at(&self.0)
     }
 
     /// Whether the name is free, and no other user may write to the directory of the pins.
@@ -111,7 +122,7 @@ impl Pins {
         if !self.has(algorithm) {
             return Err(Error::NotLoaded(algorithm.name()));
         }
-        loaded.replace_at(&self.0, &self.path(algorithm))
+        loaded.replace_at(&self.0)
     }
 
     /// Unregisters a controller, also one without a pin, or removes what a killed command has left of one. Connections that
@@ -126,32 +137,32 @@ impl Pins {
         if had_devices {
             egress::detach(&self.0)?;
         }
-        if !self.path(algorithm).exists() {
-            return match is_registered(algorithm) {
-                true => unregister_all(algorithm).map(|()| Removed::Unpinned),
-                false if had_devices => {
-                    self.remove_directory();
-                    Ok(Removed::Leftover)
-                }
-                false => Err(Error::NotLoaded(algorithm.name())),
-            };
-        }
-        if !Algorithm::ALL.into_iter().any(|one| one != algorithm && self.is_pinned(one)) {
+        let is_last =
+            !Algorithm::ALL.into_iter().any(|one| one != algorithm && self.is_pinned(one));
+        if is_last && self.is_pinned(algorithm) {
             // Before the last pin, so that a command that is killed leaves something to unload.
             self.forget_defaults()?;
         }
-        let removed =
-            if is_registered(algorithm) { Removed::Controller } else { Removed::Leftover };
-        self.remove_pin(algorithm)?;
-        Ok(removed)
+        let was_registered = is_registered(algorithm);
+        let mut removed = had_devices.then_some(Removed::Leftover);
+        // The name for Careful Resume first: it never exists alone.
+        for name in algorithm.names().into_iter().rev() {
+            if self.0.join(name).exists() {
+                self.remove_pin(name)?;
+                let what = if was_registered { Removed::Controller } else { Removed::Leftover };
+                removed = removed.filter(|it| *it == Removed::Unpinned).or(Some(what));
+            } else if is_available(name) {
+                unregister_all(name)?;
+                removed = Some(Removed::Unpinned);
+            }
+        }
+        self.remove_directory();
+        removed.ok_or(Error::NotLoaded(algorithm.name()))
     }
 
-    fn remove_pin(&self, algorithm: Algorithm) -> Result<(), Error> {
-        let path = self.path(algorithm);
-        unregister(&path)
-            .map_err(|error| Error::step(format!("remove {}", path.display()), error))?;
-        self.remove_directory();
-        Ok(())
+    fn remove_pin(&self, name: &str) -> Result<(), Error> {
+        let path = self.0.join(name);
+        unregister(&path).map_err(|error| Error::step(format!("remove {}", path.display()), error))
     }
 
     fn remove_directory(&self) {
@@ -180,6 +191,9 @@ impl Pins {
         if !self.has(algorithm) {
             return Err(Error::NotLoaded(algorithm.name()));
         }
+        if !self.resumes(algorithm) {
+            return Ok(None);
+        }
         load::resume_status(&self.path(algorithm))
     }
 
@@ -191,5 +205,9 @@ impl Pins {
 
 /// Whether sockets can choose a controller, by a pin here or not.
 pub fn is_registered(algorithm: Algorithm) -> bool {
-    host::available().iter().any(|name| name == algorithm.name())
+    algorithm.names().into_iter().any(is_available)
+}
+
+fn is_available(name: &str) -> bool {
+    host::available().iter().any(|one| one == name)
 }

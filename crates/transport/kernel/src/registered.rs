@@ -3,27 +3,26 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use crate::algorithm::Algorithm;
 use crate::btf::{CongestionOps, Types};
 use crate::error::Error;
 use crate::sys;
 
-/// Ends every registration of a controller. It needs CAP_SYS_ADMIN, as all that opens by number (bpf(2)).
+/// Ends every registration of a controller's name. It needs CAP_SYS_ADMIN, as all that opens by number (bpf(2)).
 ///
 /// # Errors
 ///
 /// If none is found, or the kernel refuses it.
-pub(crate) fn unregister_all(algorithm: Algorithm) -> Result<(), Error> {
+pub(crate) fn unregister_all(name: &'static str) -> Result<(), Error> {
     let ops = Types::read()?.congestion_ops()?;
-    let failed = |error| Error::step(format!("look for {algorithm}"), error);
-    let of = |map: &OwnedFd| is_of(map, algorithm, &ops);
+    let failed = |error| Error::step(format!("look for {name}"), error);
+    let of = |map: &OwnedFd| is_of(map, name, &ops);
     let mut found = 0;
     for link in all(sys::next_link, sys::link_by_id) {
         let link = link.map_err(failed)?;
         let Some(map) = sys::registered_map(link.as_fd()).map_err(failed)? else { continue };
         if of(&map) {
             // Since Linux 6.11; before, a link ends when its last file descriptor and pin are gone.
-            sys::detach_link(link.as_fd()).map_err(|error| held(algorithm, error))?;
+            sys::detach_link(link.as_fd()).map_err(|error| held(name, error))?;
             found += 1;
         }
     }
@@ -31,25 +30,25 @@ pub(crate) fn unregister_all(algorithm: Algorithm) -> Result<(), Error> {
         let map = map.map_err(failed)?;
         // Before Linux 6.4 the element is the registration.
         if found == 0 && sys::is_structure(map.as_fd()).map_err(failed)? && of(&map) {
-            sys::delete_element(map.as_fd()).map_err(|error| held(algorithm, error))?;
+            sys::delete_element(map.as_fd()).map_err(|error| held(name, error))?;
             found += 1;
         }
     }
     if found == 0 {
         let error = io::Error::new(io::ErrorKind::NotFound, "no link or map has it");
-        return Err(held(algorithm, error));
+        return Err(held(name, error));
     }
     Ok(())
 }
 
-fn held(algorithm: Algorithm, error: io::Error) -> Error {
-    Error::Held { name: algorithm.name(), error }
+fn held(name: &'static str, error: io::Error) -> Error {
+    Error::Held { name, error }
 }
 
-/// Whether the structure in a map has the controller's name.
+/// Whether the structure in a map has this name.
 fn is_of(
     map: &OwnedFd,
-    algorithm: Algorithm,
+    wanted: &str,
     CongestionOps { ops, value, data, .. }: &CongestionOps,
 ) -> bool {
     let mut content = vec![0_u8; value.size as usize];
@@ -60,7 +59,7 @@ fn is_of(
         return false;
     }
     let name = content.get(data + name.offset..).unwrap_or_default();
-    name.split(|byte| *byte == 0).next() == Some(algorithm.name().as_bytes())
+    name.split(|byte| *byte == 0).next() == Some(wanted.as_bytes())
 }
 
 /// What `open` opens of all numbers that `next` gives. What has gone meanwhile is left out.

@@ -20,19 +20,25 @@ pub(crate) enum Structure {
     },
 }
 
-/// A registration that ends when this is dropped.
+/// Registrations that end when this is dropped.
 #[derive(Debug)]
-pub struct Registration(Registered);
+pub struct Registration(#[expect(dead_code, reason = "they end with it")] Vec<Registered>);
 
 #[derive(Debug)]
-enum Registered {
+pub(crate) enum Registered {
     Link(#[expect(dead_code, reason = "open while the registration lasts")] OwnedFd),
     Map(OwnedFd),
 }
 
-impl Drop for Registration {
+impl Registration {
+    pub(crate) const fn new(all: Vec<Registered>) -> Self {
+        Self(all)
+    }
+}
+
+impl Drop for Registered {
     fn drop(&mut self) {
-        if let Registered::Map(map) = &self.0 {
+        if let Self::Map(map) = self {
             // It cannot fail but for what was unregistered already.
             let _ = sys::delete_element(map.as_fd());
         }
@@ -41,14 +47,14 @@ impl Drop for Registration {
 
 impl Structure {
     /// Registers it for this process.
-    pub(crate) fn register(&self) -> io::Result<Registration> {
-        Ok(Registration(match self {
+    pub(crate) fn register(&self) -> io::Result<Registered> {
+        Ok(match self {
             Self::Linked(map) => Registered::Link(sys::link(map.as_fd())?),
             Self::Written { map, content } => {
                 sys::set_element(map.as_fd(), content)?;
                 Registered::Map(map.try_clone()?)
             }
-        }))
+        })
     }
 
     /// Registers it until [`unregister`]. A failure, or the end of the process, on the way leaves no

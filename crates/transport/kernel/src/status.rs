@@ -36,27 +36,44 @@ pub struct ControllerStatus {
     pub loaded: bool,
     /// Whether it is the default of this network namespace.
     pub default: bool,
-    /// TCP connections that use it, in all network namespaces that the user may enter.
+    /// TCP connections that use it, with Careful Resume and without, in all network namespaces that the user may enter.
     pub connections: u64,
     /// Maximum number of instructions that the kernel's verifier processed for one of its programs (its limit is a million).
     /// Null if it is not loaded, or without `CAP_SYS_ADMIN`.
     verified_instructions: Option<u32>,
     /// Careful Resume since the controller was loaded. Null if it is not loaded, was loaded without `--resume`, or without
     /// `CAP_SYS_ADMIN`.
-    resume: Option<ResumeStatus>,
+    resume: Option<ResumingController>,
+}
+
+/// A controller with Careful Resume.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct ResumingController {
+    /// The name by which sockets choose it.
+    #[cfg_attr(test, schemars(extend("enum" = Algorithm::ALL.map(Algorithm::resuming_name))))]
+    name: &'static str,
+    /// TCP connections that use it, as above.
+    connections: u64,
+    #[serde(flatten)]
+    status: ResumeStatus,
 }
 
 impl KernelStatus {
     /// The controllers with their `users`, connections by controller, and what is `missing` to load them.
     pub fn new(pins: &Pins, users: &BTreeMap<String, u64>, missing: Option<&Error>) -> Self {
         let (default, available) = (default(), available());
+        let connections = |name: &str| users.get(name).copied().unwrap_or(0);
         let controllers = Algorithm::ALL.map(|one| ControllerStatus {
             name: one.name(),
             loaded: available.iter().any(|name| name == one.name()),
-            default: default == one.name(),
-            connections: users.get(one.name()).copied().unwrap_or(0),
+            default: one.names().contains(&default.as_str()),
+            connections: one.names().into_iter().map(connections).sum(),
             verified_instructions: pins.verified_instructions(one).ok(),
-            resume: pins.resume_status(one).ok().flatten(),
+            resume: pins.resume_status(one).ok().flatten().map(|status| {
+                let name = one.resuming_name();
+                ResumingController { name, connections: connections(name), status }
+            }),
         });
         Self {
             schema: SCHEMA,
@@ -81,11 +98,11 @@ impl KernelStatus {
 
 impl ControllerStatus {
     fn resume_line(&self) -> Option<String> {
-        let ResumeStatus { networks_max, kept, lent, in_use, expired, retreats } = self.resume?;
+        let ResumingController { name, connections, status } = self.resume.as_ref()?;
+        let ResumeStatus { networks_max, kept, lent, in_use, expired, retreats } = status;
         Some(format!(
-            "{}: careful resume for {networks_max} networks; {kept} connections left an observation, {lent} began with one \
-             ({retreats} safe retreats), {in_use} found it in use, {expired} too old\n",
-            self.name
+            "{name}: careful resume for {networks_max} networks, {connections} connections; {kept} connections left an observation, \
+             {lent} began with one ({retreats} safe retreats), {in_use} found it in use, {expired} too old\n"
         ))
     }
 }

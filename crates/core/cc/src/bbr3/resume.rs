@@ -18,6 +18,13 @@ impl Bbr3 {
         self.resume.offer(hint, is_lossless && self.state == State::Startup);
     }
 
+    /// Whether the window was taken over from an earlier connection, for a host that has no observer of starts.
+    #[doc(hidden)]
+    #[inline]
+    pub fn has_jumped(&self) -> bool {
+        self.resume.has_jumped()
+    }
+
     /// A jump paces at the larger of Startup's current rate and the hint's rate, and raises the
     /// window to match.
     //= rfc9959 C-2 C-4

@@ -111,6 +111,13 @@ impl Prague {
         self.base.take_in_hint(hint);
     }
 
+    /// Whether the window was taken over from an earlier connection, for a host that has no observer of starts.
+    #[doc(hidden)]
+    #[inline]
+    pub fn has_jumped(&self) -> bool {
+        self.base.has_jumped()
+    }
+
     /// The first part of [`Controller::on_feedback`], for hosts that limit the size of a function: marks.
     #[doc(hidden)]
     #[inline]

@@ -83,6 +83,11 @@ impl BbrResume {
         !matches!(self, Self::Off | Self::SafeRetreat { is_over: true } | Self::Done)
     }
 
+    /// Whether the rate was taken over from an earlier connection.
+    pub(crate) fn has_jumped(&self) -> bool {
+        matches!(self, Self::Resuming { .. } | Self::SafeRetreat { .. } | Self::Done)
+    }
+
     pub(crate) fn phase(&self) -> Option<ResumePhase> {
         match self {
             Self::Off | Self::Done => None,

@@ -52,7 +52,7 @@ pub struct Call {
     /// Packets newly reported as Congestion Experienced.
     pub ce_packets: u64,
     /// [`APP_LIMITED`], [`UNA_ADVANCED`], [`DRAINED`], [`REPAIRING`],
-    /// [`REPAIRED_BY_PROBE`], [`DEFERRED`], [`ECT1`]; out, at the end: [`RETREATED`].
+    /// [`REPAIRED_BY_PROBE`], [`DEFERRED`], [`ECT1`]; out, at the end: [`RETREATED`], [`JUMPED`].
     pub flags: u64,
     /// The window at the start of the connection.
     pub initial_window: u64,
@@ -86,6 +86,8 @@ const DEFERRED: u64 = 32;
 const ECT1: u64 = 64;
 /// The window of an earlier connection met congestion.
 pub const RETREATED: u64 = 128;
+/// The window of an earlier connection was taken over.
+pub const JUMPED: u64 = 256;
 
 /// What monitors read in the socket's storage, through sock_diag: a head, and the state of BBR as Linux reports it
 /// (`struct tcp_bbr_info` of `include/uapi/linux/inet_diag.h`, with what version 3 appends). A change of its form is a
@@ -177,6 +179,8 @@ pub trait Staged: Controller {
     }
     /// What an earlier connection observed.
     fn take_hint(&mut self, hint: ResumeHint);
+    /// Whether the window was taken over from it.
+    fn has_jumped(&self) -> bool;
     /// The first stage.
     fn first_stage(&mut self, now: Time, feedback: &Feedback<'_>, sample: &mut RateSample);
     /// The second stage.
@@ -188,6 +192,11 @@ impl Staged for Bbr3 {
     #[inline(always)]
     fn take_hint(&mut self, hint: ResumeHint) {
         self.take_in_hint(hint);
+    }
+
+    #[inline(always)]
+    fn has_jumped(&self) -> bool {
+        self.has_jumped()
     }
 
     #[inline(always)]
@@ -213,6 +222,11 @@ impl Staged for Bbr1 {
     }
 
     #[inline(always)]
+    fn has_jumped(&self) -> bool {
+        self.has_jumped()
+    }
+
+    #[inline(always)]
     fn first_stage(&mut self, now: Time, feedback: &Feedback<'_>, sample: &mut RateSample) {
         self.take_in_losses(now, feedback, sample);
     }
@@ -235,6 +249,11 @@ impl Staged for Prague {
     }
 
     #[inline(always)]
+    fn has_jumped(&self) -> bool {
+        self.has_jumped()
+    }
+
+    #[inline(always)]
     fn first_stage(&mut self, now: Time, feedback: &Feedback<'_>, _: &mut RateSample) {
         self.take_in_marks(now, feedback);
     }
@@ -252,6 +271,11 @@ macro_rules! in_one_stage {
             #[inline(always)]
             fn take_hint(&mut self, hint: ResumeHint) {
                 self.take_in_hint(hint);
+            }
+
+            #[inline(always)]
+            fn has_jumped(&self) -> bool {
+                self.has_jumped()
             }
 
             #[inline(always)]
@@ -329,7 +353,9 @@ impl<C: Staged> Connection<C> {
         self.call.saved_cwnd = saved.map_or(0, |saved| saved.saved_cwnd);
         self.call.saved_rtt = saved.map_or(0, |saved| saved.saved_rtt.as_nanos());
         let has_retreated = self.controller().snapshot().resume == Some(ResumePhase::SafeRetreat);
-        self.call.flags = if has_retreated { RETREATED } else { 0 };
+        let has_jumped = Staged::has_jumped(self.controller());
+        self.call.flags =
+            if has_retreated { RETREATED } else { 0 } | if has_jumped { JUMPED } else { 0 };
     }
 
     /// The controller.

@@ -9,8 +9,10 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use rustix::net::sockopt::set_tcp_congestion;
 use rustix::net::{AddressFamily, SocketType};
 use uncork_cc::{Bbr1, Bbr3, Cubic, NewReno, Prague, ResumePhase, Settings};
+use uncork_diag::{CloseEvents, Connection};
 use uncork_emu::{Emulation, EmulationSpec, HostSpec, Namespace};
 use uncork_kernel::{Algorithm, LoadOptions, Loaded, Map, ResumeNetworks, ResumeStatus};
 use uncork_path::{Buffer, PathSpec};
@@ -20,7 +22,7 @@ use uncork_units::{Rate, TimeDelta};
 use crate::glue::{RETREATED, Staged};
 use crate::record::{ACK, ENDED, INIT, Record};
 use crate::replay::{Native, Replayed, Start};
-use crate::traffic::{LIMIT, PIECE, pieces, send, set_controller, set_link, started};
+use crate::traffic::{LIMIT, PIECE, pieces, send, set_link, started};
 use crate::{alone, loaded};
 
 /// The server of a test: a namespace, a controller, and its calls so far.
@@ -28,6 +30,8 @@ struct Server<'a> {
     loaded: &'a Loaded,
     host: &'a Namespace,
     client: &'a Namespace,
+    /// The controller's name for its connections.
+    name: &'static str,
 }
 
 /// A connection from the other side.
@@ -69,7 +73,8 @@ impl<'a> Server<'a> {
 
     /// Of this client host.
     fn of(loaded: &'a Loaded, emulation: &'a Emulation, client: usize) -> Self {
-        Self { loaded, host: emulation.server(), client: &emulation.hosts()[client] }
+        let name = loaded.algorithm().resuming_name();
+        Self { loaded, host: emulation.server(), client: &emulation.hosts()[client], name }
     }
 
     fn status(&self) -> ResumeStatus {
@@ -81,7 +86,7 @@ impl<'a> Server<'a> {
         let at = SocketAddr::from((fetch.to, 0));
         let listener =
             self.host.run(|| TcpListener::bind(at)).expect("a thread").expect("an address");
-        set_controller(&listener, self.loaded.algorithm());
+        set_tcp_congestion(&listener, self.name).expect("it is registered");
         let at = listener.local_addr().expect("an address");
         let client = self.client.run(|| connect(at, fetch.from)).expect("a thread");
         (listener.accept().expect("a client").0, client)
@@ -94,6 +99,27 @@ impl<'a> Server<'a> {
         let ended = || wait_until("the server's sockets end", LIMIT, || sockets() == 0);
         self.host.run(ended).expect("a thread");
         took
+    }
+}
+
+impl Server<'_> {
+    /// Serves one connection. The result is what the kernel's event of the destroyed socket says of Careful Resume.
+    fn serve_reported(&self, fetch: Fetch) -> Option<&'static str> {
+        let mut events = self.host.run(CloseEvents::open).expect("a thread").expect("sock_diag");
+        self.serve(fetch);
+        let mut found = Vec::new();
+        wait_until("the server's socket is reported", LIMIT, || {
+            let mut take = |socket: &Connection| {
+                let resume = socket.info.and_then(|info| info.resume);
+                // On a loopback the client's socket is there, too.
+                let is_servers =
+                    socket.info.is_some_and(|info| info.bytes_acked > info.bytes_received);
+                found.extend(is_servers.then(|| resume.map(|mark| mark.outcome.name())));
+            };
+            events.read(&mut take).expect("events");
+            !found.is_empty()
+        });
+        found[0]
     }
 }
 
@@ -212,14 +238,14 @@ fn next_begins_with_the_window_of_the_first<C: Staged + Debug>(
     let (server, mut calls) = (Server::new(&loaded, &emulation), Calls::new(start));
     let fetch = Fetch { to: server.host.addresses().v4.into(), from: None, bytes: 10_000_000 };
 
-    server.serve(fetch);
+    assert_eq!(server.serve_reported(fetch), None);
     calls.take(&loaded);
     let (had, left, _) = calls.windows();
     let first = calls.rounds(MEASURED);
     assert_eq!(had, 0);
     assert!((400_000..900_000).contains(&left), "{left} of about 625,000 bytes");
 
-    server.serve(fetch);
+    assert_eq!(server.serve_reported(fetch), Some("used"));
     calls.take(&loaded);
     let (had, _, has_retreated) = calls.windows();
     let second = calls.rounds(MEASURED);
@@ -292,7 +318,7 @@ fn shrunk_path_is_found_out<C: Staged + Debug>(algorithm: Algorithm, start: Star
     assert!(left > 150_000, "{left} of about 200,000 bytes");
 
     let small = Fetch { bytes: 600_000, ..fetch };
-    later.serve(small);
+    assert_eq!(later.serve_reported(small), Some("retreated"));
     calls.take(&loaded);
     let (had, _, has_retreated) = calls.windows();
     println!("{algorithm}: {left} bytes left, {} lost; {:?}", calls.lost(), later.status());
@@ -324,7 +350,8 @@ fn on_loopback(run: impl FnOnce(&Server<'_>)) {
     set_link(emulation.server(), &["lo", "mtu", "1500", "up"]);
     // The receiver limits the window: no more than this is delivered in a round trip.
     set_receive_buffers(emulation.server(), "4096 131072 262144");
-    run(&Server { loaded: &loaded, host: emulation.server(), client: emulation.server() });
+    let host = emulation.server();
+    run(&Server { loaded: &loaded, host, client: host, name: Algorithm::Reno.resuming_name() });
 }
 
 /// Enough for ten windows of a loopback.
@@ -356,6 +383,30 @@ fn observation_is_for_one_pair_of_server_address_and_client_network() {
         server.serve(local("::1", "::1", MUCH));
         assert!(server.lends("::1", "::1"), "IPv6");
         assert!(server.lends("127.0.0.1", "127.9.1.1"), "it is still there");
+    });
+}
+
+/// Both kinds on one host, as the arms of a policy.
+#[test]
+fn connection_with_the_plain_name_observes_and_begins_as_ever() {
+    on_loopback(|server| {
+        let plain = Server { name: Algorithm::Reno.name(), ..*server };
+        plain.serve(local("127.0.0.1", "127.9.1.1", MUCH));
+        assert_eq!(server.status().kept, 1, "its observation is there");
+        assert!(!plain.lends("127.0.0.1", "127.9.1.1"), "not for its own kind");
+        assert!(server.lends("127.0.0.1", "127.9.1.1"), "for the other kind");
+    });
+}
+
+/// The path is not compared before an initial window has arrived.
+#[test]
+fn close_event_of_a_short_connection_says_that_the_observation_was_unused() {
+    on_loopback(|server| {
+        let fetch = local("127.0.0.1", "127.9.1.1", 1_000);
+        assert_eq!(server.serve_reported(Fetch { bytes: MUCH, ..fetch }), None);
+        let plain = Server { name: Algorithm::Reno.name(), ..*server };
+        assert_eq!(plain.serve_reported(fetch), None);
+        assert_eq!(server.serve_reported(fetch), Some("unused"));
     });
 }
 
@@ -579,7 +630,9 @@ fn nanoseconds(algorithm: Algorithm, resume: Option<ResumeNetworks>) -> Option<[
     let _registered = loaded.register().expect("it is free");
     let emulation = emulation(path(10, 10, "1bdp"))?;
     set_link(emulation.server(), &["lo", "mtu", "1500", "up"]);
-    let server = Server { loaded: &loaded, host: emulation.server(), client: emulation.server() };
+    let name = if resume.is_some() { algorithm.resuming_name() } else { algorithm.name() };
+    let host = emulation.server();
+    let server = Server { loaded: &loaded, host, client: host, name };
     let much = local("127.0.0.1", "127.9.1.1", 100_000_000);
     server.serve(much);
     for _ in 0..40 {

@@ -87,8 +87,8 @@ pub(super) enum KernelCommand {
         /// Make the first the default of this network namespace
         #[arg(long)]
         default: bool,
-        /// Careful Resume (RFC 9959): begin connections with what an earlier one of the client network observed, for this many
-        /// networks [default: off; without a number: 65536]
+        /// Careful Resume (RFC 9959): register NAME_r, too, with connections that begin with what an earlier one of the client network
+        /// observed, for this many networks [default: off; without a number: 65536]
         #[arg(long, value_name = "NETWORKS", num_args = 0..=1, require_equals = true, default_missing_value = "65536")]
         resume: Option<ResumeNetworks>,
     },

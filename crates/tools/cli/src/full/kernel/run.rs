@@ -51,10 +51,17 @@ fn load(
         pins.add(&Loaded::with(algorithm, options)?)
     };
     // A namespace that has one as its default already has an old copy.
-    each_then_renew(names, load, |algorithm| format!("{algorithm} is loaded\n"))?;
+    let line = |algorithm: Algorithm| match resume {
+        None => format!("{algorithm} is loaded\n"),
+        Some(_) => {
+            let name = algorithm.resuming_name();
+            format!("{algorithm} is loaded; connections with {name} resume\n")
+        }
+    };
+    each_then_renew(names, load, line)?;
     if let (true, Some(first)) = (first_is_default, names.first()) {
-        pins.make_default(*first).map_err(failure)?;
-        stdout::write(format!("the default is {first}\n").as_bytes())?;
+        let name = pins.make_default(*first).map_err(failure)?;
+        stdout::write(format!("the default is {name}\n").as_bytes())?;
     }
     Ok(())
 }
@@ -73,13 +80,17 @@ fn chosen(
 
 /// For how many networks a loaded controller resumes.
 fn resumed(pins: &Pins, algorithm: Algorithm) -> Result<Option<ResumeNetworks>, Error> {
+    if !pins.resumes(algorithm) {
+        return Ok(None);
+    }
     match pins.resume_status(algorithm) {
         Ok(status) => Ok(status.and_then(|status| ResumeNetworks::new(status.networks_max))),
         Err(Error::Missing(Missing::Privilege { .. })) => {
+            let networks = ResumeNetworks::DEFAULT;
             eprintln!(
-                "note: without CAP_SYS_ADMIN it is unknown whether {algorithm} was loaded with --resume; it is upgraded without"
+                "note: without CAP_SYS_ADMIN it is unknown for how many networks {algorithm} resumes; it is upgraded with {networks}"
             );
-            Ok(None)
+            Ok(Some(networks))
         }
         Err(error) => Err(error),
     }
@@ -116,7 +127,7 @@ fn each_then_renew(
     names: &[Algorithm],
     step: impl Fn(Algorithm) -> Result<(), Error>,
     line: impl Fn(Algorithm) -> String,
-) -> Result<Others<Option<Algorithm>>, Failure> {
+) -> Result<Others<Option<&'static str>>, Failure> {
     let mut done = Vec::new();
     let all = names.iter().try_for_each(|&algorithm| {
         step(algorithm).map_err(failure)?;
@@ -128,27 +139,26 @@ fn each_then_renew(
 }
 
 /// Sets the default again in all namespaces where it is one of these: they keep the copy that was there when it was set.
-fn renew(names: Vec<Algorithm>) -> Result<Others<Option<Algorithm>>, Failure> {
+fn renew(names: Vec<Algorithm>) -> Result<Others<Option<&'static str>>, Failure> {
     set_again(&names).map_err(failure)?;
     let again = move || set_again(&names).map_err(io::Error::other);
     let others = in_other_namespaces(again);
     for (processes, result) in &others.results {
-        if let Ok(Some(algorithm)) = result {
+        if let Ok(Some(name)) = result {
             let processes = processes.join(", ");
-            let text =
-                format!("the network namespace of {processes} has {algorithm} as its default\n");
+            let text = format!("the network namespace of {processes} has {name} as its default\n");
             stdout::write(text.as_bytes())?;
         }
     }
     Ok(others)
 }
 
-/// Which of these is the default of the calling thread's namespace; it is set again.
-fn set_again(names: &[Algorithm]) -> Result<Option<Algorithm>, Error> {
+/// The name of one of these that is the default of the calling thread's namespace; it is set again.
+fn set_again(names: &[Algorithm]) -> Result<Option<&'static str>, Error> {
     let default = default();
-    let found = names.iter().find(|one| one.name() == default).copied();
-    if let Some(algorithm) = found {
-        set_default(algorithm.name())?;
+    let found = names.iter().flat_map(|one| one.names()).find(|name| *name == default);
+    if let Some(name) = found {
+        set_default(name)?;
     }
     Ok(found)
 }
@@ -159,21 +169,23 @@ fn unload(pins: &Pins, names: &[Algorithm]) -> Result<(), Failure> {
     }
     for algorithm in chosen(names, |one| pins.is_pinned(one))? {
         // The default first: new connections are never without a controller.
-        if is_registered(algorithm) && default() == algorithm.name() {
+        let earlier = default();
+        if is_registered(algorithm) && Algorithm::named(&earlier) == Some(algorithm) {
             let other = pins.restore_default().map_err(failure)?;
-            stdout::write(format!("the default is {other}, no longer {algorithm}\n").as_bytes())?;
+            stdout::write(format!("the default is {other}, no longer {earlier}\n").as_bytes())?;
         }
         let users = connections_by_controller().map(|(users, _)| users).unwrap_or_default();
         let removed = pins.remove(algorithm).map_err(failure)?;
-        let text = match (removed, users.get(algorithm.name())) {
+        let connections: u64 = algorithm.names().iter().filter_map(|name| users.get(*name)).sum();
+        let text = match (removed, connections) {
             (Removed::Leftover, _) => {
                 format!("{algorithm} was not loaded; what a killed command had left is removed\n")
             }
-            (Removed::Controller | Removed::Unpinned, Some(n)) => {
-                format!("{algorithm} is unloaded; {n} connections keep it until they end\n")
-            }
-            (Removed::Controller | Removed::Unpinned, None) => {
+            (Removed::Controller | Removed::Unpinned, 0) => {
                 format!("{algorithm} is unloaded\n")
+            }
+            (Removed::Controller | Removed::Unpinned, n) => {
+                format!("{algorithm} is unloaded; {n} connections keep it until they end\n")
             }
         };
         stdout::write(text.as_bytes())?;
