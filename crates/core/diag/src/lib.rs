@@ -40,4 +40,4 @@ pub use replies::{Replies, Summary};
 #[cfg(target_os = "linux")]
 pub use socket::Diag;
 pub use state::{CaState, StateSet, TcpState};
-pub use tcp_info::{AccEcnInfo, TcpInfo, TcpOptions};
+pub use tcp_info::{AccEcnInfo, ResumeMark, TcpInfo, TcpOptions};

@@ -1,5 +1,6 @@
 //! TCP's state of a connection (`struct tcp_info`, `include/uapi/linux/tcp.h`).
 
+use uncork_flow::ResumeUse;
 use uncork_units::{Rate, TimeDelta};
 
 use crate::fields::Fields;
@@ -62,6 +63,8 @@ pub struct TcpInfo {
     pub rttvar: TimeDelta,
     /// Slow-start threshold in packets; `None` while it is infinite.
     pub snd_ssthresh: Option<u32>,
+    /// What an ended connection of `uncork kernel load --resume` says about Careful Resume, in the place of the threshold.
+    pub resume: Option<ResumeMark>,
     /// Congestion window in packets.
     pub snd_cwnd: u32,
     /// Advertised maximum segment size, in bytes.
@@ -158,6 +161,30 @@ pub struct AccEcnInfo {
     pub received_ce_bytes: u32,
 }
 
+/// What became of the observation with which a connection began: `resume_mark` in crates/transport/kernel/bpf/shim.bpf.c.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResumeMark {
+    /// What became of it.
+    pub outcome: ResumeUse,
+    /// Its age when the connection began, in whole seconds.
+    pub age: TimeDelta,
+}
+
+impl ResumeMark {
+    /// Above [`INFINITE_SSTHRESH`], which no other controller sets.
+    const IS_RESUMED: u32 = 1 << 31;
+
+    fn parse(threshold: u32) -> Option<Self> {
+        let outcome = match threshold.checked_sub(Self::IS_RESUMED)? >> 16 {
+            1 => ResumeUse::Unused,
+            2 => ResumeUse::Used,
+            3 => ResumeUse::Retreated,
+            _ => return None,
+        };
+        Some(Self { outcome, age: TimeDelta::from_secs(u64::from(threshold & 0xffff)) })
+    }
+}
+
 /// `TCP_INFINITE_SSTHRESH` (`include/net/tcp.h`).
 const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 
@@ -197,6 +224,7 @@ impl TcpInfo {
             rtt: micros(raw.u32(68)?),
             rttvar: micros(raw.u32(72)?),
             snd_ssthresh: Some(raw.u32(76)?).filter(|packets| *packets < INFINITE_SSTHRESH),
+            resume: ResumeMark::parse(raw.u32(76)?),
             snd_cwnd: raw.u32(80)?,
             advmss: raw.u32(84)?,
             reordering: raw.u32(88)?,
@@ -350,6 +378,26 @@ mod tests {
     }
 
     #[test]
+    fn threshold_above_infinity_is_the_mark_of_careful_resume() {
+        let age = TimeDelta::from_secs(3600);
+        for (threshold, outcome) in [
+            (INFINITE_SSTHRESH, None),
+            (0x8000_0000, None),
+            (0x8001_0e10, Some(ResumeUse::Unused)),
+            (0x8002_0e10, Some(ResumeUse::Used)),
+            (0x8003_0e10, Some(ResumeUse::Retreated)),
+            (0x8004_0e10, None),
+            (u32::MAX, None),
+        ] {
+            let mut bytes = vec![0; 280];
+            bytes[76..80].copy_from_slice(&threshold.to_ne_bytes());
+            let info = TcpInfo::parse(&bytes).expect("a structure");
+            let expected = outcome.map(|outcome| ResumeMark { outcome, age });
+            assert_eq!((info.snd_ssthresh, info.resume), (None, expected), "{threshold:x}");
+        }
+    }
+
+    #[test]
     fn sentinel_values_become_none() {
         let mut bytes = vec![0; 280];
         bytes[76..80].copy_from_slice(&INFINITE_SSTHRESH.to_ne_bytes());
@@ -359,7 +407,7 @@ mod tests {
         bytes[76..80].copy_from_slice(&(INFINITE_SSTHRESH - 1).to_ne_bytes());
         bytes[148..152].copy_from_slice(&7_u32.to_ne_bytes());
         let info = TcpInfo::parse(&bytes).expect("a structure");
-        assert_eq!(info.snd_ssthresh, Some(INFINITE_SSTHRESH - 1));
+        assert_eq!((info.snd_ssthresh, info.resume), (Some(INFINITE_SSTHRESH - 1), None));
         assert_eq!(info.min_rtt, Some(TimeDelta::from_micros(7)));
     }
 

@@ -1,10 +1,12 @@
 //! The record of a connection that has ended.
 
-use uncork_flow::{ClientNetwork, FlowRecord, Scope, Service, TransportFigures, rtt_quantiles};
+use uncork_flow::{
+    ClientNetwork, FlowRecord, Scope, Service, StartRecord, TransportFigures, rtt_quantiles,
+};
 use uncork_units::TimeDelta;
 
 use crate::event::Moment;
-use crate::sample::SocketSample;
+use crate::sample::{ResumeSample, SocketSample};
 use crate::service_port::service_port;
 use crate::tracker::Tracked;
 
@@ -34,6 +36,7 @@ pub(crate) fn record(
     let figures = TransportFigures {
         app_limited: tracked.map(|tracked| tracked.life.application_busy),
         busy: busy_with_data(last),
+        start: last.resume.map(start),
         ecn_evidence: tracked.and_then(Tracked::ecn_evidence),
         ..last.figures
     };
@@ -47,6 +50,15 @@ pub(crate) fn record(
         ..FlowRecord::blank("watch", &group, cc, (0, number))
     };
     figures.fill(record)
+}
+
+/// The kernel has nothing else of a start that is over.
+fn start(resume: ResumeSample) -> StartRecord {
+    StartRecord {
+        resume: Some(resume.outcome),
+        resume_age_ns: Some(resume.age.as_nanos()),
+        ..StartRecord::default()
+    }
 }
 
 /// The busy time without the round trip of a FIN that was sent separately. The kernel counts the

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 use uncork_diag::{Bbr2Info, BbrState, CcName, Connection, TcpInfo};
-use uncork_flow::TransportFigures;
 use uncork_flow::serialized::{maybe_bits_per_sec, maybe_nanos, nanos};
+use uncork_flow::{ResumeUse, TransportFigures};
 use uncork_units::{Rate, TimeDelta};
 
 use crate::policy_choice::PolicyChoice;
@@ -59,9 +59,25 @@ pub struct SocketSample {
     pub last_data_sent: TimeDelta,
     /// BBR's model, if the connection runs BBR.
     pub bbr: Option<BbrSample>,
+    /// What became of Careful Resume; only in events of destroyed sockets that began with an observation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resume: Option<ResumeSample>,
     /// What a policy of `uncork steer` gave it; absent of others, in events of destroyed sockets, and in older sessions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub given: Option<PolicyChoice>,
+}
+
+/// Careful Resume of a connection that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ResumeSample {
+    /// What became of an earlier connection's observation.
+    pub outcome: ResumeUse,
+    /// Its age when the connection began.
+    #[cfg_attr(test, schemars(with = "u64"))]
+    #[serde(rename = "age_ns", with = "nanos")]
+    pub age: TimeDelta,
 }
 
 /// BBR's model of the path.
@@ -141,6 +157,7 @@ impl SocketSample {
             is_send_buffer_full: connection.mem.is_some_and(|mem| mem.wmem_queued >= mem.sndbuf),
             delivered_packets: info.delivered,
             last_data_sent: info.last_data_sent,
+            resume: info.resume.map(|mark| ResumeSample { outcome: mark.outcome, age: mark.age }),
             bbr: connection.bbr().map(|bbr| BbrSample {
                 version: bbr.version(),
                 state: bbr.state(),

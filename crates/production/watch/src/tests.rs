@@ -52,6 +52,7 @@ fn socket(cookie: u64, cc: &str, bytes: u64, busy: u64) -> SocketSample {
         delivered_packets: Some(11),
         last_data_sent: ms(0),
         bbr: None,
+        resume: None,
         given: None,
     }
 }
