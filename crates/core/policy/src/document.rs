@@ -41,7 +41,7 @@ struct DecisionDocument<'a> {
     pacing_cap_bps: Option<u64>,
     /// How QUIC uses ECN: `none`, `classic` or `l4s`.
     ecn: &'static str,
-    /// Whether a QUIC connection may begin from what an earlier one observed.
+    /// Whether a connection may begin from what an earlier one observed; over TCP with a controller of `uncork kernel load --resume`.
     resume: bool,
     /// The arm, if the rule has an experiment.
     arm: Option<Assignment<'a>>,

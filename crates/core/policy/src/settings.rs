@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use uncork_cc::{Algorithm, CcSpec, EcnMode, InitialWindow};
+use uncork_cc::{Algorithm, CcSpec, EcnMode, InLinux, InitialWindow};
 use uncork_units::Rate;
 
 /// Initial windows in bytes become packets of this size over TCP: Ethernet's, without IP and TCP headers (RFC 9293 §3.7.1).
@@ -26,7 +26,8 @@ pub struct Settings {
     pub pacing_cap: Option<Rate>,
     /// How the connection uses ECN; `None`: as its controller does ([`EcnMode::of`]).
     pub ecn: Option<EcnMode>,
-    /// Whether a QUIC connection may begin from what an earlier one of its client's network observed (RFC 9959).
+    /// Whether a connection may begin from what an earlier one of its client's network observed (RFC 9959). Over TCP the controllers of
+    /// `uncork kernel load --resume` do that.
     pub resume: bool,
 }
 
@@ -42,11 +43,22 @@ impl Settings {
         tcp.any(|name| name == Some(Self::L4S_TCP)).then_some(Self::L4S_TCP)
     }
 
+    /// The name that a TCP socket chooses: with `resume` that of the controller with Careful Resume, if it has one.
+    pub fn kernel_name(&self) -> Option<&str> {
+        kernel_name(self.tcp.as_deref(), self.resume)
+    }
+
     /// How QUIC connections use ECN. L4S is for controllers that answer its marks; others keep their own mode.
     pub fn quic_ecn(&self) -> EcnMode {
         let algorithm = self.quic.algorithm();
         self.ecn.filter(|mode| mode.suits(algorithm)).unwrap_or(EcnMode::of(algorithm))
     }
+}
+
+/// See [`Settings::kernel_name`].
+pub(crate) fn kernel_name(tcp: Option<&str>, resume: bool) -> Option<&str> {
+    let resuming = tcp.filter(|_| resume).and_then(InLinux::with_resume);
+    resuming.or(tcp)
 }
 
 /// CUBIC for QUIC; the system's defaults for everything else.

@@ -63,6 +63,7 @@ impl Policy {
             }
         }
         warnings.extend(self.names_of_others());
+        warnings.extend(self.without_resume());
         warnings
     }
 
@@ -76,6 +77,22 @@ impl Policy {
                 self.name
             )
         })
+    }
+
+    /// Controllers that do not resume, although `resume` is set.
+    fn without_resume(&self) -> BTreeSet<String> {
+        let resuming = self.settings().filter(|settings| settings.resume);
+        let others = resuming
+            .filter_map(|settings| settings.tcp.as_deref())
+            .filter(|tcp| InLinux::with_resume(tcp).is_none());
+        let warning = |tcp| {
+            format!(
+                "{}: `resume` holds for QUIC only with `tcp = {tcp}`; write a controller of `uncork kernel load --resume`, such \
+                 as uncork_cubic",
+                self.name
+            )
+        };
+        others.map(warning).collect()
     }
 
     /// Controllers that Linux calls by another name, such as `bbr3`. A vendor's kernel may have them.

@@ -402,7 +402,7 @@ impl<S: Store, A: Apply> Agent<S, A> {
         }
         let mut names = Vec::new();
         if let Ok(policy) = bundle::policy(&self.disk.files()) {
-            let asked = policy.settings().filter_map(|settings| settings.tcp.as_deref());
+            let asked = policy.settings().filter_map(|settings| settings.kernel_name());
             names.extend(asked.map(str::to_owned));
         }
         names.retain(|name| !controllers.is_empty() && !controllers.contains(name));

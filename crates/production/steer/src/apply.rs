@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use uncork_cc::InLinux;
 use uncork_kernel::{CgroupLink, Map, Object, available, make_pin_directory};
 use uncork_policy::{Flat, InitialRate, Origins, Outcome, Policy};
 
@@ -170,7 +171,10 @@ fn check(policy: &Policy, flat: &Flat) -> Result<(), Error> {
     let known = available();
     for outcome in &flat.outcomes {
         let place = || place(policy, flat, outcome);
-        if let Some(name) = outcome.tcp.as_deref()
+        if outcome.resume && outcome.tcp.as_deref().and_then(InLinux::with_resume).is_none() {
+            return Err(Error::Resume { place: place(), name: outcome.tcp.clone() });
+        }
+        if let Some(name) = outcome.kernel_name()
             && (name.len() >= NAME || !known.iter().any(|one| one == name))
         {
             let known = known.join(", ");

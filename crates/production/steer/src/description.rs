@@ -4,6 +4,7 @@ use std::hash::Hasher;
 
 use serde::{Deserialize, Serialize};
 use siphasher::sip::SipHasher24;
+use uncork_cc::InLinux;
 use uncork_policy::{By, Flat, Policy, Release, Settings};
 use uncork_units::Rate;
 
@@ -61,6 +62,9 @@ pub struct Decided {
     pub initial_rate: Option<String>,
     /// The pacing cap.
     pub pacing_cap_bps: Option<u64>,
+    /// Whether connections may begin from what an earlier one observed.
+    #[serde(default)]
+    pub resume: bool,
 }
 
 impl Description {
@@ -80,6 +84,7 @@ impl Description {
                 initial_window: outcome.initial_window.map(|it| it.to_string()),
                 initial_rate: outcome.initial_rate.map(|it| it.to_string()),
                 pacing_cap_bps: outcome.pacing_cap.map(Rate::bits_per_sec),
+                resume: outcome.resume,
             }
         });
         let named = Self {
@@ -120,6 +125,12 @@ fn number(hexadecimal: &str) -> u64 {
 }
 
 impl Decided {
+    /// The name that sockets choose; `None` leaves the system's controller.
+    pub(crate) fn kernel_name(&self) -> Option<&str> {
+        let tcp = self.tcp.as_deref();
+        tcp.filter(|_| self.resume).and_then(InLinux::with_resume).or(tcp)
+    }
+
     /// What decided.
     pub fn by(&self) -> By<'_> {
         let rule = |number| By::Rule { index: usize::from(number) - 1, name: self.name.as_deref() };

@@ -29,6 +29,18 @@ pub enum Error {
         /// The available ones.
         known: String,
     },
+    /// A controller without Careful Resume.
+    #[error(
+        "{place}: `resume`: {} does not resume; write the tcp of `uncork kernel load --resume`, such as tcp = \"uncork_cubic\", \
+         or remove `resume`",
+        .name.as_ref().map_or("the system's controller".to_owned(), |name| format!("`{name}`"))
+    )]
+    Resume {
+        /// The policy and the place in it.
+        place: String,
+        /// The controller; `None` is the system's.
+        name: Option<String>,
+    },
     /// A rate that the kernel's socket option cannot express.
     #[error("{place}: the kernel takes rates below 34 Gbit/s; remove `{key}`")]
     Rate {
@@ -104,6 +116,9 @@ impl Error {
 
     /// Whether the user's files are wrong, not this machine.
     pub const fn is_users(&self) -> bool {
-        matches!(self, Self::Policy(_) | Self::Controller { .. } | Self::Rate { .. })
+        matches!(
+            self,
+            Self::Policy(_) | Self::Controller { .. } | Self::Resume { .. } | Self::Rate { .. }
+        )
     }
 }

@@ -373,7 +373,7 @@ impl OutcomeEntry {
             (Some(_), None) => PACED,
         };
         Self {
-            controller: name(outcome.tcp.as_deref().or(otherwise)),
+            controller: name(outcome.kernel_name().or(otherwise)),
             pacing_cap: cap,
             initial_window: outcome.initial_window.map_or(0, |window| window.packets(MSS_BYTES)),
             // A cap paces, too.
@@ -419,6 +419,7 @@ mod tests {
             initial_window: window.map(|window| window.parse().expect("a window")),
             initial_rate: rate,
             pacing_cap: cap.map(Rate::from_mbit),
+            resume: false,
         };
         let paced = |mbit| Some(InitialRate::Paced(Rate::from_mbit(mbit)));
         for (window, rate, cap, expected) in [
@@ -436,6 +437,29 @@ mod tests {
             let entry = OutcomeEntry::new(&outcome(window, rate, cap), None);
             let asked = format!("{window:?} {rate:?} {cap:?}");
             assert_eq!((entry.initial_window, entry.initial_rate), expected, "{asked}");
+        }
+    }
+
+    #[test]
+    fn outcome_with_resume_has_the_controllers_second_name() {
+        for (tcp, resume, expected) in [
+            (Some("uncork_cubic"), true, "uncork_cubic_r"),
+            (Some("uncork_cubic"), false, "uncork_cubic"),
+            (Some("uncork_prague"), true, "uncork_prague_r"),
+            (None, true, ""),
+        ] {
+            let outcome = Outcome {
+                rule: None,
+                name: None,
+                arm: None,
+                tcp: tcp.map(str::to_owned),
+                initial_window: None,
+                initial_rate: None,
+                pacing_cap: None,
+                resume,
+            };
+            let entry = OutcomeEntry::new(&outcome, None);
+            assert_eq!(entry.controller, name(Some(expected)), "{tcp:?}");
         }
     }
 

@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use serde::{Serialize, Serializer};
+use uncork_cc::InLinux;
 use uncork_diag::{Connection, Diag, Query, StateSet, TcpState};
 use uncork_kernel::{Maps, Object, Program, ProgramKind, default};
 use uncork_policy::Prefixes;
@@ -193,6 +194,8 @@ impl MovePlanner {
             Some(Decided { tcp: Some(_), .. }) => default(),
             _ => has.clone(),
         });
+        // Only the start of a connection can resume.
+        let gets = if gets == InLinux::without_resume(&has) { has.clone() } else { gets };
         let cap = cap(&decided, before.as_ref());
         if gets == has && cap == 0 {
             return Ok(None);

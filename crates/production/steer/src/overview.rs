@@ -89,5 +89,6 @@ fn active(pins: &SteerPins) -> impl Iterator<Item = (Steered, Status)> {
 
 /// The controllers that a policy names.
 fn controllers(status: &Status) -> BTreeSet<String> {
-    status.description.decided.iter().filter_map(|decided| decided.tcp.clone()).collect()
+    let decided = status.description.decided.iter();
+    decided.filter_map(|one| one.kernel_name().map(str::to_owned)).collect()
 }

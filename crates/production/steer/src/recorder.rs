@@ -290,7 +290,7 @@ impl CloseEvents<'_> {
         let choice = Choice {
             policy: description.fingerprint.as_str().into(),
             rule: decided.by().rule_name().into(),
-            cc: decided.tcp.as_deref().map(Into::into),
+            cc: decided.kernel_name().map(Into::into),
             arm: arm.map(|(experiment, arm)| Arm {
                 experiment: experiment.into(),
                 arm: arm.into(),

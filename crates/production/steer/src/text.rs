@@ -109,7 +109,8 @@ fn settings(decided: &Decided) -> String {
         format!("initial window {window}{rate}")
     });
     let cap = decided.pacing_cap_bps.map(|cap| format!("at most {} Mbit/s", cap as f64 / 1e6));
-    [Some(controller), window, cap].into_iter().flatten().collect::<Vec<_>>().join(", ")
+    let resume = decided.resume.then(|| "resume".to_owned());
+    [Some(controller), window, cap, resume].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 impl ExplanationDocument {

@@ -322,6 +322,133 @@ CGROUP: windows.toml
     assert_eq!(windows, [10, 32, 40, 20].map(Some));
 }
 
+/// Over the loopback with packets of 1500 bytes and a receiver that limits the window, 20 MB are enough for an observation.
+const RESUMED: &str = r#"
+ip link set lo mtu 1500
+echo "4096 131072 262144" > /proc/sys/net/ipv4/tcp_rmem
+cat > server.py <<'END'
+import socket
+server = socket.create_server(("10.1.0.1", 8080))
+while True:
+    connection, _ = server.accept()
+    connection.sendall(bytes(int(connection.recv(100))))
+    controller = connection.getsockopt(socket.IPPROTO_TCP, 13, 16).split(b"\0")[0]
+    connection.sendall(controller)
+    connection.recv(1)
+    connection.close()
+END
+cat > client.py <<'END'
+import socket, sys
+with socket.create_connection(("10.1.0.1", 8080), 10, (sys.argv[1], 0)) as connection:
+    connection.sendall(sys.argv[2].encode())
+    connection.settimeout(20)
+    left, name = int(sys.argv[2]), b""
+    while left:
+        left -= len(connection.recv(min(left, 1 << 20)))
+    while not name.endswith((b"cubic", b"_r")):
+        name += connection.recv(100)
+    print(name.decode())
+END
+cat > resume.toml <<'END'
+[default]
+tcp = "reno"
+[[rule]]
+name = "resume"
+client = "10.1.1.0/24"
+use = { tcp = "uncork_cubic", resume = true }
+[[rule]]
+name = "plain"
+client = "10.1.2.0/24"
+use = { tcp = "uncork_cubic" }
+END
+sed 's/uncork_cubic/reno/' resume.toml > reno.toml
+sed 's/tcp = "uncork_cubic", //' resume.toml > none.toml
+refused() { steer apply $1 --cgroup "$CGROUP" 2>&1 | sed 's/available: .*/available: .../'; }
+refused resume.toml
+refused reno.toml
+refused none.toml
+pins
+uncork kernel load --resume=64 uncork_cubic > /dev/null
+trap 'uncork kernel unload > /dev/null 2>&1 || true' EXIT
+serve
+steer apply resume.toml --cgroup "$CGROUP" > /dev/null
+"$UNCORK" steer record out.jsonl --every 100ms & recorder=$!
+for i in $(seq 100); do [ -e out.jsonl ] && break; sleep 0.05; done
+sleep 0.5
+for client in 10.1.1.7 10.1.2.7; do ask $client 20000000; ask $client 1000; done
+recorded 4
+kill -INT $recorder
+wait $recorder
+steer explain 10.1.1.7 --port 8080
+steer status | sed "s|$CGROUP|CGROUP|"
+uncork kernel status | grep -o '[0-9]* connections left an observation, [0-9]* began with one'
+steer move --dry-run | head -1
+steer revert > /dev/null
+uncork kernel unload | sed 's/; .*//'
+pins
+cat out.jsonl"#;
+
+#[test]
+fn arms_with_and_without_resume_differ_on_one_host() {
+    let Some(seen) = succeed(RESUMED) else { return };
+    let expected = "\
+error: resume.toml:3: this host does not have the controller `uncork_cubic_r`: load it \
+(`uncork kernel load --resume uncork_cubic`); available: ...
+warning: reno.toml: `resume` holds for QUIC only with `tcp = reno`; write a controller of `uncork kernel load --resume`, \
+such as uncork_cubic
+error: reno.toml:3: `resume`: `reno` does not resume; write the tcp of `uncork kernel load --resume`, such as \
+tcp = \"uncork_cubic\", or remove `resume`
+warning: none.toml: `resume` holds for QUIC only with `tcp = reno`; write a controller of `uncork kernel load --resume`, \
+such as uncork_cubic
+error: none.toml:3: `resume`: `reno` does not resume; write the tcp of `uncork kernel load --resume`, such as \
+tcp = \"uncork_cubic\", or remove `resume`
+0
+uncork_cubic_r
+uncork_cubic_r
+uncork_cubic
+uncork_cubic
+10.1.1.7, accepted on port 8080: uncork_cubic, resume
+  rule 1 `resume` (line 3) decides
+CGROUP: resume.toml
+  rule     arm  controller            connections
+  default  -    reno                  0
+  resume   -    uncork_cubic, resume  2
+  plain    -    uncork_cubic          2
+2 connections left an observation, 1 began with one
+0 of 0 open connections have other settings
+uncork_cubic is unloaded
+0
+";
+    let (text, records) = seen.split_at(seen.find('{').expect("records"));
+    assert_eq!(text, expected);
+    let records: Vec<serde_json::Value> =
+        records.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_describes("flow-record", &records);
+    let seen: Vec<_> = records
+        .iter()
+        .map(|record| {
+            let text = |value: &serde_json::Value| value.as_str().unwrap_or("-").to_owned();
+            [
+                &record["choice"]["rule"],
+                &record["choice"]["cc"],
+                &record["cc"],
+                &record["start"]["resume"],
+            ]
+            .map(text)
+        })
+        .collect();
+    let of = |rule: &str, cc: &str, resume: &str| [rule, cc, cc, resume].map(str::to_owned);
+    assert_eq!(
+        seen,
+        [
+            of("resume", "uncork_cubic_r", "-"),
+            of("resume", "uncork_cubic_r", "unused"),
+            of("plain", "uncork_cubic", "-"),
+            of("plain", "uncork_cubic", "-"),
+        ]
+    );
+}
+
 /// Two policies one after the other, and a server of another service.
 const RECORDED: &str = r#"
 policy() {

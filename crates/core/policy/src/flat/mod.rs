@@ -17,6 +17,7 @@ use crate::experiment::{Experiment, Unit};
 use crate::origin::Origins;
 use crate::policy::{Action, Rule};
 use crate::prefix_map::PrefixMap;
+use crate::settings::kernel_name;
 use crate::table_use::TableUse;
 use crate::window::DAY;
 use crate::{InitialRate, InitialWindow, Policy, Settings};
@@ -118,6 +119,15 @@ pub struct Outcome {
     pub initial_rate: Option<InitialRate>,
     /// The highest pacing rate.
     pub pacing_cap: Option<Rate>,
+    /// Whether connections may begin from what an earlier one observed.
+    pub resume: bool,
+}
+
+impl Outcome {
+    /// See [`Settings::kernel_name`].
+    pub fn kernel_name(&self) -> Option<&str> {
+        kernel_name(self.tcp.as_deref(), self.resume)
+    }
 }
 
 /// An experiment's arm.
@@ -291,5 +301,6 @@ fn outcome(
         initial_window: settings.initial_window,
         initial_rate: settings.initial_rate,
         pacing_cap: settings.pacing_cap,
+        resume: settings.resume,
     }
 }

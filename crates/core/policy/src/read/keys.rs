@@ -92,7 +92,7 @@ pub(crate) const SETTINGS: &[Key] = &[
     Key::with_default(
         "resume",
         "`false`",
-        "whether a QUIC connection of `uncork serve` may begin from what an earlier one of the same client network observed ([Careful Resume](serve.md#careful-resume), RFC 9959)",
+        "whether a connection may begin from what an earlier one of the same client network observed (Careful Resume, RFC 9959): over QUIC by [`uncork serve`](serve.md#careful-resume), over TCP with a controller of [`uncork kernel load --resume`](kernel.md#careful-resume) in `tcp`",
     ),
 ];
 

@@ -269,6 +269,22 @@ fn what_is_not_known_on_accept_is_refused_with_its_place() {
 }
 
 #[test]
+fn arm_with_resume_chooses_the_controllers_second_name() {
+    let text = "key = \"000102030405060708090a0b0c0d0e0f\"\n[default]\ntcp = \"cubic\"\nresume = true\n\
+                [experiment.starts]\nunit = \"prefix\"\nshare = \"100%\"\n\
+                [experiment.starts.arm.plain]\ntcp = \"uncork_cubic\"\nresume = false\n\
+                [experiment.starts.arm.resume]\ntcp = \"uncork_cubic\"\nresume = true\n\
+                [[rule]]\nexperiment = \"starts\"\n";
+    let policy = Policy::parse("test", text).expect("a policy");
+    let flat = policy.flat(&[], &Origins::new()).expect("a flat one");
+    let names: Vec<_> = flat.outcomes.iter().map(Outcome::kernel_name).collect();
+    assert_eq!(names, [Some("cubic"), Some("uncork_cubic"), Some("uncork_cubic_r")]);
+    let warning = "test: `resume` holds for QUIC only with `tcp = cubic`; write a controller of `uncork kernel load --resume`, such \
+                   as uncork_cubic";
+    assert_eq!(policy.warnings(None, true), [warning]);
+}
+
+#[test]
 fn too_many_rules_are_refused() {
     let rules = "[[rule]]\nclient = \"10.0.0.0/24\"\nuse = { tcp = \"bbr\" }\n".repeat(65);
     let error = policy(&rules).flat(&[], &Origins::new()).expect_err("too many");

@@ -48,7 +48,7 @@ pub(super) fn settle(socket: impl AsFd, wanted: &str, actual: &str) -> String {
 pub(crate) fn has_all_of(policy: &Policy) -> Result<(), ServeError> {
     let failed = |error| ServeError::System("open a socket", error);
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).map_err(failed)?;
-    for cc in policy.settings().filter_map(|settings| settings.tcp.as_deref()) {
+    for cc in policy.settings().filter_map(|settings| settings.kernel_name()) {
         set_tcp_congestion(&socket, cc).map_err(|errno| ServeError::Congestion {
             policy: Some(policy.name().to_owned()),
             problem: refused(cc, errno),

@@ -41,8 +41,8 @@ impl TcpSteering {
         let socket: &TcpStream = (**half).as_ref();
         let original = active_controller(socket)?;
         let settings = &choice.chosen().settings;
-        let cc = settle(socket, settings.tcp.as_deref().unwrap_or(&original), &original);
-        let active = Arc::new(ActiveSettings::new(choice.chosen(), settings.tcp.as_deref(), cc));
+        let cc = settle(socket, settings.kernel_name().unwrap_or(&original), &original);
+        let active = Arc::new(ActiveSettings::new(choice.chosen(), settings.kernel_name(), cc));
         let timing = Timing::default();
         let mut state = TcpSteeringState { active, original, cap: None, choice, timing };
         state.cap = cap(socket, &state.choice.chosen().settings, None);
@@ -103,7 +103,7 @@ impl TcpSteeringState {
         if Arc::ptr_eq(chosen, self.active.chosen()) {
             return;
         }
-        let wanted = chosen.settings.tcp.as_deref();
+        let wanted = chosen.settings.kernel_name();
         let cc = settle(socket, wanted.unwrap_or(&self.original), self.active.cc());
         self.cap = cap(socket, &chosen.settings, self.cap);
         self.active = Arc::new(ActiveSettings::new(chosen, wanted, cc));
