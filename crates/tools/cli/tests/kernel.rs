@@ -453,13 +453,13 @@ END
 /// Killed at each step that others can see: sockets always get a controller that works, and the next `unload` leaves nothing.
 const KILLED: &str = include_str!("kernel/killed.sh");
 
-fn kill_commands(controller: &str) {
+fn kill_commands(variables: &str) {
     let _alone = alone();
     if !can_kill() {
         return;
     }
     let Some(seen) = succeed(&format!(
-        "{SHELL}{CONNECT}\nconnect() {{ timeout 20 python3 connect.py; }}\ncontroller={controller}\n{KILLED}"
+        "{SHELL}{CONNECT}\nconnect() {{ timeout 20 python3 connect.py; }}\n{variables}\n{KILLED}"
     )) else {
         return;
     };
@@ -472,13 +472,19 @@ fn kill_commands(controller: &str) {
 
 #[test]
 fn a_command_that_is_killed_at_any_step_leaves_a_controller_that_works_and_no_other() {
-    kill_commands("uncork_reno");
+    kill_commands("controller=uncork_reno");
 }
 
 /// It has pins of devices, too.
 #[test]
 fn killed_command_leaves_prague_whole_or_not_at_all() {
-    kill_commands("uncork_prague");
+    kill_commands("controller=uncork_prague");
+}
+
+/// It has a pin for each of its names.
+#[test]
+fn killed_command_leaves_no_second_name_alone() {
+    kill_commands("controller=uncork_cubic chosen=uncork_cubic_r options=--resume=64");
 }
 
 /// Each is attached once.

@@ -1,6 +1,8 @@
 # Kills `kernel load`, `upgrade` and `unload` at each of their steps, and prints the number of steps. It needs the variable `controller`, the functions
 # of common/killed.sh, kernel, registered, and connect, which prints the controller of a connection that has moved data.
 call= number=
+# With `options` of `load`, the default may get the name `chosen`.
+options=${options-} chosen=${chosen-$controller}
 failed() { echo "$command, killed at $call $number: $*"; exit 9; }
 default() { cat /proc/sys/net/ipv4/tcp_congestion_control; }
 copies() { grep -c '_cong_control' /proc/kallsyms || true; }
@@ -16,7 +18,7 @@ is_registered_as_pinned() {
 no_more_copies() { [ "$(copies)" -le "$before" ]; }
 echo reno > /proc/sys/net/ipv4/tcp_congestion_control
 before=$(copies)
-loaded() { kernel load --default $controller > /dev/null; }
+loaded() { kernel load $options --default $controller > /dev/null; }
 unloaded() {
     kernel unload > /dev/null 2>&1 || [ $? = 1 ]
     soon is_registered_as_pinned
@@ -27,7 +29,7 @@ unloaded() {
 }
 for command in load upgrade unload; do
     begin=loaded words=$command
-    [ $command != load ] || begin=unloaded words="load --default $controller"
+    [ $command != load ] || begin=unloaded words="load $options --default $controller"
     $begin
     steps "$UNCORK" kernel $words > steps.txt
     unloaded
@@ -38,7 +40,7 @@ for command in load upgrade unload; do
         got=$(connect)
         # What is the default was loaded, whole, and still is unless it was unloaded.
         [ "$got" = "$(default)" ] || failed "a connection has $got"
-        [ $command != upgrade ] || [ "$got" = $controller ] || failed "the default is $got"
+        [ $command != upgrade ] || [ "$got" = $chosen ] || failed "the default is $got"
         kernel $words > /dev/null 2>&1 || [ $? = 1 ] || failed "it cannot be run again"
         unloaded
     done < steps.txt
