@@ -51,12 +51,10 @@ fn load(
         pins.add(&Loaded::with(algorithm, options)?)
     };
     // A namespace that has one as its default already has an old copy.
-    let line = |algorithm: Algorithm| match resume {
-        None => format!("{algorithm} is loaded\n"),
-        Some(_) => {
-            let name = algorithm.resuming_name();
-            format!("{algorithm} is loaded; connections with {name} resume\n")
-        }
+    let line = |algorithm: Algorithm| {
+        let name = algorithm.resuming_name();
+        let resumes = resume.map(|_| format!("; connections with {name} resume"));
+        format!("{algorithm} is loaded{}\n", resumes.unwrap_or_default())
     };
     each_then_renew(names, load, line)?;
     if let (true, Some(first)) = (first_is_default, names.first()) {
