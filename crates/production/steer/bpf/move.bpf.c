@@ -66,6 +66,11 @@ SECTION("iter/tcp") int move(struct bpf_iter__tcp *context)
 		return 0;
 	target = *found;
 	delete(&targets, &cookie);
+	/* First what finds the listener again: without it, nothing gives it back its controller. */
+	if (target.decision.flags & LISTENER && !kept_of(cookie) && !keep(cookie, &target.decision)) {
+		count(1);
+		return 0;
+	}
 	if (target.controller[0] && bpf_setsockopt(sk, IPPROTO_TCP, TCP_CONGESTION, target.controller, NAME)) {
 		count(1);
 		return 0;
@@ -75,11 +80,8 @@ SECTION("iter/tcp") int move(struct bpf_iter__tcp *context)
 		return 0;
 	}
 	count(0);
-	if (target.decision.flags & LISTENER) {
-		if (!kept_of(cookie))
-			keep(cookie, &target.decision);
+	if (target.decision.flags & LISTENER)
 		return 0;
-	}
 	/* The reader holds the socket's lock, so its end is reported before this, or after. */
 	kept = kept_of(cookie);
 	if (kept) {

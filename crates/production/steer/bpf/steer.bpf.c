@@ -481,7 +481,8 @@ static always_inline struct client client_of(struct bpf_sock_ops *ops)
 }
 
 /* Gives the connection the settings of the outcome, and counts what the kernel refuses. The window is first: controllers compute their
- * first pacing rate from it.
+ * first pacing rate from it. Where packets of the handshake were lost, the kernel has begun with one packet (RFC 5681 section 3.1),
+ * and so it stays.
  */
 static always_inline void apply(struct bpf_sock_ops *ops, const struct outcome *outcome, struct counts *counts)
 {
@@ -489,7 +490,7 @@ static always_inline void apply(struct bpf_sock_ops *ops, const struct outcome *
 	u32 window = outcome->initial_window, rate = outcome->pacing_cap;
 	int refused = 0;
 
-	if (window && bpf_setsockopt(ops, IPPROTO_TCP, TCP_BPF_IW, &window, sizeof(window)))
+	if (window && (ops->snd_cwnd <= 1 || bpf_setsockopt(ops, IPPROTO_TCP, TCP_BPF_IW, &window, sizeof(window))))
 		counts->windows_refused++;
 	else if (window && outcome->initial_rate)
 		rate = outcome->initial_rate;

@@ -61,7 +61,7 @@ pub struct DecidedDocument {
     pub connections: u64,
     /// Of these, connections with a controller or cap that the kernel refused.
     pub(crate) refused: u64,
-    /// Of these, connections with an initial window that the kernel refused, because data had left already.
+    /// Of these, connections that kept the kernel's initial window, because data had left already or packets of the handshake were lost.
     pub(crate) windows_refused: u64,
     /// Of these, connections without a record, for lack of memory.
     #[serde(rename = "unkept")]

@@ -51,7 +51,7 @@ pub struct Count {
     pub connections: u64,
     /// Connections for which the kernel refused the controller or the cap.
     pub refused: u64,
-    /// Connections for which the kernel refused the initial window, because data had left already.
+    /// Connections that kept the kernel's initial window, because data had left already or packets of the handshake were lost.
     pub windows_refused: u64,
     /// Connections without a record, because the table was full.
     pub table_full: u64,

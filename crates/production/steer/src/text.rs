@@ -76,7 +76,7 @@ impl CgroupDocument {
         if windows > 0 {
             let _ = writeln!(
                 text,
-                "  the kernel refused the initial window of {windows} of them: data had left already"
+                "  the initial window of {windows} of them stayed the kernel's: data had left already, or packets of the handshake were lost"
             );
         }
         if table_full > 0 {

@@ -449,6 +449,67 @@ uncork_cubic is unloaded
     );
 }
 
+/// A client on a device of its own, which answers the third SYN-ACK only: the kernel has sent it again twice.
+const DEAF_CLIENT: &str = r#"
+cat > deaf.py <<'END'
+import fcntl, os, socket, struct, subprocess
+tun = os.open("/dev/net/tun", os.O_RDWR)
+fcntl.ioctl(tun, 0x400454CA, struct.pack("16sH22x", b"deaf", 0x1001))
+for command in ("link set deaf up", "route add 10.1.9.0/24 dev deaf"):
+    subprocess.run(["ip", *command.split()], check=True)
+client, server = socket.inet_aton("10.1.9.7"), socket.inet_aton("10.1.0.1")
+def checksum(data):
+    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return ~total & 0xFFFF
+def send(sequence, acknowledged, flags):
+    tcp = struct.pack("!HHIIBBHHH", 5000, 8080, sequence, acknowledged, 5 << 4, flags, 65535, 0, 0)
+    sum_of = checksum(client + server + struct.pack("!HH", 6, 20) + tcp)
+    tcp = tcp[:16] + struct.pack("!H", sum_of) + tcp[18:]
+    head = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 40, 1, 0, 64, 6, 0, client, server)
+    os.write(tun, head[:10] + struct.pack("!H", checksum(head)) + head[12:] + tcp)
+def receive(flags):
+    while True:
+        tcp = os.read(tun, 2000)[20:]
+        if len(tcp) >= 20 and tcp[13] & 0x3F == flags:
+            return struct.unpack("!I", tcp[4:8])[0]
+send(100, 0, 0x02)
+for _ in range(3):
+    theirs = receive(0x12)
+send(101, theirs + 1, 0x10)
+receive(0x18)
+send(101, 0, 0x04)
+END
+printf '[default]\ntcp = "reno"\ninitial_window = "32p"\n' > windows.toml
+serve
+steer apply windows.toml --cgroup "$CGROUP" > /dev/null
+"$UNCORK" steer record out.jsonl --every 100ms & recorder=$!
+for i in $(seq 100); do [ -e out.jsonl ] && break; sleep 0.05; done
+sleep 0.5
+timeout 30 python3 deaf.py
+ask 10.1.1.7 > /dev/null
+recorded 2
+kill -INT $recorder
+wait $recorder
+steer status | grep window
+cat out.jsonl"#;
+
+/// RFC 5681 §3.1: it must be one segment then.
+#[test]
+fn the_window_stays_at_one_packet_after_lost_syn_acks() {
+    let Some(seen) = succeed(DEAF_CLIENT) else { return };
+    let (text, records) = seen.split_at(seen.find("\n{").expect("records") + 1);
+    let expected = "  the initial window of 1 of them stayed the kernel's: data had left already, or packets of the handshake were lost\n";
+    assert!(text.ends_with(expected), "{text}");
+    let windows: Vec<_> = records
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"))
+        .map(|record| record["service"]["initial_window"].as_u64())
+        .collect();
+    assert_eq!(windows, [1, 32].map(Some));
+}
+
 /// Two policies one after the other, and a server of another service.
 const RECORDED: &str = r#"
 policy() {

@@ -450,7 +450,8 @@ static always_inline void take_loan(const struct sock *sk, struct state *state, 
 		return;
 	__builtin_memset(&state->loan.sample, 0, sizeof(state->loan.sample));
 	name_path(sk, &state->loan.path);
-	if (!resumes || tp->data_segs_out || !lend(&state->loan, &lent))
+	/* Where packets of the handshake were lost, the kernel begins with one packet (RFC 5681 section 3.1). */
+	if (!resumes || tp->data_segs_out || tp->snd_cwnd <= 1 || !lend(&state->loan, &lent))
 		return;
 	call->saved_cwnd = lent.saved_cwnd;
 	call->saved_rtt = nanos(lent.saved_rtt_us);
