@@ -45,6 +45,11 @@ impl Epoch {
     fn level(cwnd: u64, start: Time) -> Self {
         Self { w_max: cwnd, cwnd_prior: cwnd, w_est: cwnd, start, k: 0 }
     }
+
+    /// Whether congestion avoidance has begun in it: not before the losses are repaired. Until then it has no time.
+    fn has_begun(&self) -> bool {
+        self.w_est > 0
+    }
 }
 
 impl Curve {
@@ -64,9 +69,20 @@ impl Curve {
         Self::resumed(Epoch::level(cwnd, now), now)
     }
 
-    /// Resumes an epoch that a spurious congestion event had ended.
-    pub(super) fn resumed(epoch: Epoch, now: Time) -> Self {
+    /// The curve of an epoch, from now on.
+    fn resumed(epoch: Epoch, now: Time) -> Self {
         Self { epoch, last_ack: now, est_remainder: 0, remainder: 0 }
+    }
+
+    /// Resumes the epoch that a spurious congestion event had ended. If that fell into a recovery, the undo ends the
+    /// recovery, and the epoch begins at `cwnd`.
+    //= rfc9438 4.9.2-3
+    pub(super) fn undone(epoch: Epoch, now: Time, cwnd: u64, mss: u64) -> Self {
+        let mut curve = Self::resumed(epoch, now);
+        if !epoch.has_begun() {
+            curve.begin(now, cwnd, mss);
+        }
+        curve
     }
 
     pub(super) fn epoch(&self) -> Epoch {

@@ -210,7 +210,8 @@ impl<S: SlowStart> Controller for Cubic<S> {
             if self.window.in_slow_start() {
                 self.phase = CubicPhase::SLOW_START;
             } else {
-                self.avoid(Curve::resumed(self.undo, now));
+                let (cwnd, mss) = (self.window.cwnd(), self.window.mss());
+                self.avoid(Curve::undone(self.undo, now, cwnd, mss));
             }
         }
     }

@@ -199,6 +199,46 @@ fn spurious_loss_restores_everything() {
     assert_eq!(host.cc.epoch(host.now), steady.epoch(host.now));
 }
 
+/// A flow with a window of 140 segments and a real loss, in recovery, on a host that started hours ago.
+fn repairing_on_an_old_host() -> Host<Cubic> {
+    let mut host = avoiding(140);
+    host.advance(TimeDelta::from_secs(10_000));
+    host.lose(1);
+    host.fill();
+    let rest = host.in_flight() - 1;
+    for _ in 0..rest {
+        host.ack(1);
+        host.fill();
+    }
+    assert!(host.cc.snapshot().in_recovery, "no packet of the recovery has arrived");
+    host
+}
+
+/// The epoch that the spurious event ended had not begun: time does not count from the origin of the clock.
+#[test]
+//= rfc9438 4.2-2 4.9.2-3 test
+fn spurious_loss_in_a_recovery_begins_the_epoch() {
+    let mut host = repairing_on_an_old_host();
+    host.advance(host.rtt);
+    host.lose(1);
+    let missing = host.missing();
+    host.cc.on_spurious(host.now, &missing);
+    assert_eq!(host.cwnd(), segments(98));
+    let later = after_rounds(&mut host, 5);
+    assert!((104..=107).contains(&later), "0.4 (0.5 - 3.74)^3 + 119 = 105.4, not {later}");
+}
+
+#[test]
+fn spurious_timeout_in_a_recovery_begins_the_epoch() {
+    let mut host = repairing_on_an_old_host();
+    host.advance(TimeDelta::from_millis(300));
+    let lost = host.time_out();
+    host.cc.on_spurious(host.now, &lost);
+    assert_eq!(host.cwnd(), segments(98));
+    let later = after_rounds(&mut host, 5);
+    assert!((104..=107).contains(&later), "{later}");
+}
+
 #[test]
 fn spurious_timeout_restores_everything() {
     let mut host = avoiding(210);
