@@ -48,7 +48,7 @@ pub(crate) struct LossWindow {
     /// How the window was used in this round, and in the previous one.
     usage: [Usage; 2],
     /// The largest flight of this round, and of the previous one, in bytes.
-    largest_flight: [u32; 2],
+    largest_flight: [u64; 2],
     jump: Jumped,
     /// Whether the host paces by itself.
     paced: bool,
@@ -205,8 +205,7 @@ impl LossWindow {
     pub(crate) fn on_sent(&mut self, now: Time, packet: SentPacket) -> Token {
         self.in_flight = packet.in_flight;
         let is_full = packet.in_flight.saturating_add(self.mss()) > self.cwnd;
-        let flight = u32::try_from(packet.in_flight).unwrap_or(u32::MAX);
-        self.largest_flight[0] = self.largest_flight[0].max(flight);
+        self.largest_flight[0] = self.largest_flight[0].max(packet.in_flight);
         self.end_deferring();
         if is_full {
             self.usage[0] = Usage::Full;
@@ -341,7 +340,7 @@ impl LossWindow {
         let flight = match self.rule {
             WindowRule::Trial(trial) => flight.min(trial.pipe_size(self.delivered)),
             WindowRule::Recovery(_) | WindowRule::Convergence(_) => flight,
-            _ => self.largest_flight.iter().fold(flight, |most, one| most.max(u64::from(*one))),
+            _ => self.largest_flight.iter().fold(flight, |most, one| most.max(*one)),
         };
         // With less than a segment of room the window is full: hosts send whole segments. So is one with room that
         // the host leaves by itself.
@@ -523,9 +522,12 @@ impl LossWindow {
 
 #[cfg(test)]
 mod tests {
+    use uncork_units::Time;
+
     use crate::Controller;
+    use crate::event::SentPacket;
     use crate::newreno::NewReno;
-    use crate::script::{Host, segments, settings};
+    use crate::script::{Host, MSS, segments, settings};
 
     #[test]
     fn slow_start_ends_at_no_less_than_two_segments() {
@@ -570,6 +572,16 @@ mod tests {
         assert_eq!(reduced(false, false), Some(segments(6)), "half of what is used");
         assert_eq!(reduced(true, false), Some(segments(10)));
         assert_eq!(reduced(true, true), Some(segments(13) / 2), "it no longer waits");
+    }
+
+    /// 12 GB in flight: 100 Gbit/s over a second.
+    #[test]
+    //= rfc9002 7.8-3 test
+    fn reduction_of_a_flight_above_4_gib_counts_all_of_it() {
+        let flight = 12_000_000_000;
+        let mut window = super::LossWindow::new(&settings(10_000_000));
+        window.on_sent(Time::ZERO, SentPacket { bytes: MSS, in_flight: flight, unacked: flight });
+        assert_eq!(window.congestion_at(flight / 2).used, flight);
     }
 
     /// neqo #3753: after a pause of the path ACKs open the window faster than the pacer fills it.

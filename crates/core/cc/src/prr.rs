@@ -1,6 +1,6 @@
 //! Proportional Rate Reduction: RFC 9937.
 
-use uncork_units::wide::saturating_mul;
+use uncork_units::wide::mul_div;
 
 use crate::event::Feedback;
 
@@ -56,8 +56,11 @@ impl Prr {
     /// The share of prr_delivered that brings the flight to `ssthresh` by the end of recovery.
     //= rfc9937 6.2-6
     fn proportional(&self, ssthresh: u64) -> u64 {
-        let due = saturating_mul(self.delivered, ssthresh).div_ceil(self.recover_fs.max(1));
-        due.saturating_sub(self.out)
+        let (delivered, flight) = (self.delivered, self.recover_fs);
+        let whole = mul_div(delivered, ssthresh, flight);
+        // Rounded up: there is a remainder if the lower halves differ.
+        let has_rest = whole.wrapping_mul(flight) != delivered.wrapping_mul(ssthresh);
+        whole.saturating_add(u64::from(has_rest)).saturating_sub(self.out)
     }
 
     /// Losses alone reduced the flight to ssthresh or below: sends no more than was delivered
@@ -172,6 +175,22 @@ mod tests {
         sender.on_ack(2, 0, false);
         sender.on_ack(1, 0, false);
         assert_eq!(sender.prr.proportional(2_000), 334);
+    }
+
+    /// 34 Gbit/s over a second: the product of two such windows has more than 64 bits.
+    #[test]
+    //= rfc9937 6.2-6 test
+    fn share_of_a_flight_above_4_gib_is_exact() {
+        let flight = 12_500_000_001;
+        let mut prr = Prr::start(flight);
+        prr.delivered = flight - 1;
+        assert_eq!(
+            prr.proportional(flight / 2),
+            flight / 2,
+            "rounded up from less than a byte below"
+        );
+        prr.delivered = flight;
+        assert_eq!(prr.proportional(flight / 2), flight / 2);
     }
 
     #[test]
