@@ -12,18 +12,18 @@ const MAX_SCALED_RTT: TimeDelta = TimeDelta::from_millis(100);
 /// Round trips after slow start in which a flow still responds by its own round-trip time.
 const TRANSITION_ROUNDS: u32 = 4;
 
-/// Segments per round trip, in 2⁻¹².
+/// Segments per round trip, in 2⁻²⁴: a ten-thousandth of that of [`REFERENCE_RTT`] still has three digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Growth(u32);
 
 impl Growth {
-    const BITS: u32 = 12;
+    pub(super) const BITS: u32 = 24;
     /// A segment per round trip.
     const ONE: Self = Self(1 << Self::BITS);
 
-    /// `value` times this growth.
+    /// `value` times this growth, in 2⁻²⁴.
     pub(super) fn of(self, value: u64) -> u64 {
-        saturating_mul(value, u64::from(self.0)) >> Self::BITS
+        saturating_mul(value, u64::from(self.0))
     }
 }
 
@@ -73,12 +73,12 @@ impl VirtualRtt {
         if !self.is_independent() {
             return Growth::ONE;
         }
-        let rtt = self.smoothed.min(MAX_SCALED_RTT);
-        let of_reference = (rtt.as_micros() << Growth::BITS) / REFERENCE_RTT.as_micros();
-        Growth(if rtt < REFERENCE_RTT {
-            (of_reference * of_reference) >> Growth::BITS
+        let rtt = self.smoothed.min(MAX_SCALED_RTT).as_micros();
+        let reference = REFERENCE_RTT.as_micros();
+        Growth(if rtt < reference {
+            ((rtt * rtt) << Growth::BITS) / (reference * reference)
         } else {
-            of_reference
+            (rtt << Growth::BITS) / reference
         } as u32)
     }
 }
@@ -107,8 +107,26 @@ mod tests {
     #[test]
     //= prague-04 2.4.4-2 2.4.4-4 test
     fn growth_per_round_trip_compensates_for_the_rtt() {
-        let thousand = |millis| after(4, millis).growth().of(1_000);
+        let thousand = |millis| after(4, millis).growth().of(1_000) >> Growth::BITS;
         assert_eq!([5, 25, 50, 100, 400].map(thousand), [39, 1_000, 2_000, 4_000, 4_000]);
         assert_eq!(after(4, 400).virtual_rtt(), TimeDelta::from_millis(400));
+    }
+
+    /// In a data centre: the square of a hundredth is small, but not zero.
+    #[test]
+    //= prague-04 2.4.4-2 test
+    fn growth_of_a_short_round_trip_is_the_square_of_its_share() {
+        for micros in [20, 50, 100, 390, 600, 1_000] {
+            let rtt = TimeDelta::from_micros(micros);
+            let sample = RttSample { latest: rtt, smoothed: rtt, min: rtt };
+            let mut virtual_rtt = VirtualRtt::new(None);
+            virtual_rtt.on_sample(sample, TRANSITION_ROUNDS.into(), false);
+            let expected = 1_000_000_000 * micros * micros / (25_000 * 25_000);
+            let growth = virtual_rtt.growth().of(1_000_000_000) >> Growth::BITS;
+            assert!(
+                growth.abs_diff(expected) <= expected / 10,
+                "{micros} us: {growth}, not {expected}"
+            );
+        }
     }
 }
