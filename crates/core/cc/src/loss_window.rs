@@ -349,7 +349,7 @@ impl LossWindow {
     }
 
     /// Response to [`LossReaction::Congestion`]: reduces the window to `ssthresh` through PRR, with a
-    /// minimum of two segments. RFC 9438 §4.6 and RFC 3168 allow marks to reduce it to one segment;
+    /// minimum of two segments ([`Self::least_ssthresh`]). RFC 9438 §4.6 and RFC 3168 allow marks to reduce it to one segment;
     /// RFC 9002 §7.2 does not, and the window does not know the transport.
     //= rfc5681 3.2-1
     //= rfc9002 7.2-4 7.3.2-3
@@ -357,7 +357,7 @@ impl LossWindow {
     //= rfc9937 5-1 6.1-1 6.1-2
     pub(crate) fn reduce(&mut self, event: Congestion, ssthresh: u64, feedback: &Feedback<'_>) {
         self.undo = LossUndo { cwnd: event.cwnd, ssthresh: self.ssthresh };
-        self.ssthresh = ssthresh.max(2 * self.mss());
+        self.ssthresh = ssthresh.max(self.least_ssthresh());
         let mut prr = Prr::start(feedback.unacked.saturating_add(feedback.acked_bytes()));
         self.cwnd = prr.on_feedback(feedback, self.ssthresh, self.mss());
         self.rule = WindowRule::Recovery(prr);
@@ -407,12 +407,30 @@ impl LossWindow {
         }
     }
 
-    /// Reduces the window to `cwnd` without a loss, so without a recovery. It ends slow start; a waiting hint is
-    /// dropped.
+    /// Reduces the window to `cwnd` because of marks, so without a recovery. It ends slow start; a waiting hint is dropped.
+    /// The undo of an earlier loss would take the reduction back, so there is none.
     pub(crate) fn reduce_without_loss(&mut self, cwnd: u64) {
+        self.recovery.confirm();
         self.cwnd = cwnd;
         self.ssthresh = cwnd;
         self.rule = WindowRule::Growth;
+    }
+
+    /// Congestion sets ssthresh to at least this: two segments (RFC 5681 §3.1, RFC 9002 §7.2), or less where marks have
+    /// reduced the window below two, so that no congestion raises it (RFC 9331 §4.3).
+    //= rfc9331 4.3-8
+    fn least_ssthresh(&self) -> u64 {
+        self.ssthresh.min(2 * self.mss())
+    }
+
+    /// Whether marks have reduced the window below two segments. The host's rate limits such a window.
+    fn is_below_two_segments(&self) -> bool {
+        self.ssthresh < 2 * self.mss()
+    }
+
+    /// The window that a rate follows from. PRR's is at least a segment, also where it shall be less.
+    pub(crate) fn paced_window(&self) -> u64 {
+        if self.is_repairing() && self.is_below_two_segments() { self.ssthresh } else { self.cwnd }
     }
 
     /// Whether the window is on trial, or waits for it (Careful Resume).
@@ -434,17 +452,25 @@ impl LossWindow {
         }
         let is_reduced = self.is_repairing() || self.cwnd < self.undo.cwnd;
         if is_reduced {
+            let reached = self.paced_window();
             self.rule = WindowRule::Growth;
-            self.cwnd = self.undo.cwnd.max(self.cwnd);
-            self.ssthresh = self.undo.ssthresh.max(2 * self.mss());
+            self.cwnd = self.undo.cwnd.max(reached);
+            self.ssthresh = self.undo.ssthresh;
         }
         is_reduced
     }
 
+    /// Packets have another size. The window has room for one and ssthresh for two, unless marks have reduced them further.
     pub(crate) fn on_mtu(&mut self, mss: u32) {
+        let before = 2 * self.mss();
         self.mss = mss.max(1);
-        self.cwnd = self.cwnd.max(self.mss());
-        self.ssthresh = self.ssthresh.max(2 * self.mss());
+        if self.ssthresh >= before {
+            self.cwnd = self.cwnd.max(self.mss());
+            self.ssthresh = self.ssthresh.max(2 * self.mss());
+        }
+        if self.undo.ssthresh >= before {
+            self.undo.ssthresh = self.undo.ssthresh.max(2 * self.mss());
+        }
     }
 
     /// Migration: the window is reset, and packets in flight on the old path are not evidence about

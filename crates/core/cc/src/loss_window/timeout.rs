@@ -9,10 +9,12 @@ use crate::event::Feedback;
 impl LossWindow {
     /// A retransmission timeout need not declare packets lost that were sent just before it (RFC
     /// 8985 §6.3). The window is one segment larger than those; otherwise the retransmission would
-    /// wait for the next timeout. Persistent congestion sets two segments in any case.
+    /// wait for the next timeout. Persistent congestion sets two segments in any case, and a host with a window below
+    /// two segments has room for two.
     pub(super) fn follow_timeout(&mut self, feedback: &Feedback<'_>) {
         let is_its_news = feedback.acked.is_empty() && !feedback.lost.is_empty();
-        if self.is_after_timeout() && is_its_news && self.cwnd <= self.mss() {
+        let is_one_segment = self.cwnd <= self.mss() && !self.is_below_two_segments();
+        if self.is_after_timeout() && is_its_news && is_one_segment {
             self.cwnd = feedback.in_flight.saturating_add(self.mss());
         }
     }
@@ -45,7 +47,7 @@ impl LossWindow {
         match reduction {
             Some((event, ssthresh)) => {
                 self.undo = LossUndo { cwnd: event.cwnd, ssthresh: self.ssthresh };
-                self.ssthresh = ssthresh.max(2 * self.mss());
+                self.ssthresh = ssthresh.max(self.least_ssthresh());
                 self.recovery.enter(now);
             }
             None => self.recovery.extend(now),
@@ -55,7 +57,8 @@ impl LossWindow {
             self.recovery.confirm();
         }
         self.rule = WindowRule::Growth;
-        self.cwnd = segments * self.mss();
+        // A window that marks have reduced below that is not raised.
+        self.cwnd = (segments * self.mss()).min(self.ssthresh);
     }
 
     /// The congestion event of persistent congestion; `None` within an episode. It reduces the

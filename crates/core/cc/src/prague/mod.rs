@@ -190,9 +190,11 @@ impl Prague {
             return;
         }
         let cwnd = window.cwnd();
-        let reduction = if window.in_slow_start() { cwnd / 2 } else { self.marks.reduction(cwnd) };
+        // Alpha is not known before a mark was answered, and the window of the first slow start may be far too large.
+        let is_start = is_first && window.is_initial();
+        let reduction = if is_start { cwnd / 2 } else { self.marks.reduction(cwnd) };
         let floor = (self.rtt.smoothed().as_micros() / MIN_RATE_BYTE_US).max(1);
-        window.reduce_without_loss(cwnd.saturating_sub(reduction).max(floor));
+        window.reduce_without_loss(cwnd.saturating_sub(reduction).max(floor.min(cwnd)));
         self.reduced_at = now;
         self.reduced_in = round;
         self.marks.answer();
@@ -222,8 +224,9 @@ impl Prague {
             return;
         }
         let window = &self.base.window;
-        let is_starting = window.cwnd() < window.ssthresh() / 2;
-        let per_round = if is_starting { window.cwnd() * 2 } else { window.cwnd() };
+        let cwnd = window.paced_window();
+        let is_starting = cwnd < window.ssthresh() / 2;
+        let per_round = if is_starting { cwnd * 2 } else { cwnd };
         // In 64 bits: the kernel's verifier looks at each path through a wider division, after each path through CUBIC.
         let rate = per_round.min(MAX_PER_ROUND) * NANOS_PER_SEC / self.rtt.smoothed().as_nanos();
         self.pacing_rate = Rate::from_bytes_per_sec(rate).max(MIN_RATE);

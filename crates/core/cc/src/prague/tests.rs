@@ -161,6 +161,131 @@ fn every_packet_marked_leaves_less_than_two_segments_per_round_trip() {
     assert!(rate >= MIN_RATE, "{rate:?}");
 }
 
+/// A flow with a window below two segments, on a path of `rtt`.
+fn below_two_segments(rtt: TimeDelta) -> Host<Prague> {
+    let mut host = host(10);
+    host.rtt = rtt;
+    let mut count = 0;
+    (0..200).for_each(|_| marked_round(&mut host, &mut count, 1));
+    assert!(host.cc.base.window.cwnd() < segments(2), "{}", host.cc.base.window.cwnd());
+    host
+}
+
+/// The rate and the window in bytes.
+fn rate_and_window(host: &Host<Prague>) -> (Rate, u64) {
+    (host.cc.pacing_rate, host.cc.base.window.cwnd())
+}
+
+#[test]
+//= rfc9331 4.3-8 test
+fn loss_does_not_raise_a_window_below_two_segments() {
+    let mut host = below_two_segments(TimeDelta::from_millis(5));
+    let (rate, window) = rate_and_window(&host);
+    host.fill();
+    host.advance(host.rtt);
+    host.lose(1);
+    assert!(host.cc.snapshot().in_recovery);
+    while host.cc.snapshot().in_recovery {
+        assert!(host.cc.pacing_rate <= rate, "{:?} after {rate:?}", host.cc.pacing_rate);
+        host.fill();
+        host.advance(host.rtt);
+        host.ack(1);
+    }
+    let after = host.cc.base.window.cwnd();
+    assert!(after <= window, "{after} after {window}");
+}
+
+#[test]
+//= rfc9331 4.3-8 test
+fn timeout_does_not_raise_a_window_below_two_segments() {
+    for timeout in [Timeout::Retransmission, Timeout::Persistent] {
+        let mut host = below_two_segments(TimeDelta::from_millis(5));
+        let before = rate_and_window(&host);
+        host.fill();
+        host.advance(TimeDelta::from_millis(300));
+        host.cc.on_timeout(host.now, timeout);
+        host.feedback(Report { lost: 1, ..Report::default() });
+        let after = rate_and_window(&host);
+        assert!(after.0 <= before.0 && after.1 <= before.1, "{timeout:?}: {after:?}, {before:?}");
+    }
+}
+
+#[test]
+fn undo_and_larger_packets_leave_a_window_below_two_segments() {
+    let mut host = below_two_segments(TimeDelta::from_millis(5));
+    let before = (rate_and_window(&host), host.cc.snapshot().ssthresh);
+    host.fill();
+    host.advance(host.rtt);
+    host.lose(1);
+    let missing = host.missing();
+    host.cc.on_spurious(host.now, &missing);
+    assert_eq!((rate_and_window(&host), host.cc.snapshot().ssthresh), before, "undo");
+    host.cc.on_path(host.now, PathEvent::MtuChanged { mss: 2 * MSS });
+    assert_eq!((rate_and_window(&host), host.cc.snapshot().ssthresh), before, "larger packets");
+}
+
+/// 100 kbit/s are 7,500 bytes in a round trip of 600 ms.
+#[test]
+//= prague-04 2.4.2-2 test
+fn mark_does_not_raise_a_window_below_the_smallest_rate() {
+    let mut host = host(40);
+    host.rtt = TimeDelta::from_millis(600);
+    let mut count = 0;
+    (0..3).for_each(|_| marked_round(&mut host, &mut count, 20));
+    (0..2).for_each(|_| marked_round(&mut host, &mut count, 0));
+    host.advance(TimeDelta::from_secs(1));
+    host.time_out();
+    host.fill();
+    host.advance(host.rtt);
+    let before = host.cc.base.window.cwnd();
+    host.feedback(Report { acked: 1, ce_packets: 1, una_advanced: true, ..Report::default() });
+    let after = host.cc.base.window.cwnd();
+    assert!(after <= before, "{after} after {before}");
+}
+
+/// The window after a timeout is no guess as that of the start is.
+#[test]
+//= prague-04 2.4.2-2 test
+fn mark_in_the_slow_start_after_a_timeout_reduces_by_half_of_alpha() {
+    let mut host = host(40);
+    let mut count = 0;
+    (0..30).for_each(|_| marked_round(&mut host, &mut count, 20));
+    host.advance(TimeDelta::from_secs(1));
+    host.time_out();
+    (0..3).for_each(|_| marked_round(&mut host, &mut count, 0));
+    assert!(host.cc.base.window.in_slow_start());
+    host.fill();
+    host.advance(host.rtt);
+    let before = host.cc.base.window.cwnd();
+    host.feedback(Report { acked: 1, ce_packets: 1, una_advanced: true, ..Report::default() });
+    let after = host.cc.base.window.cwnd();
+    assert!(after < before && after > before * 9 / 10, "{after} after {before}");
+}
+
+/// The reduction by a mark is real congestion, also where the loss before it was not.
+#[test]
+fn undo_of_a_loss_does_not_take_back_a_later_mark() {
+    let mut host = host(40);
+    let mut count = 0;
+    (0..10).for_each(|_| marked_round(&mut host, &mut count, 10));
+    host.fill();
+    host.advance(host.rtt);
+    host.lose(1);
+    let missing = host.missing();
+    host.advance(host.rtt);
+    while host.cc.snapshot().in_recovery {
+        host.fill();
+        host.ack(1);
+    }
+    host.fill();
+    host.advance(host.rtt);
+    host.feedback(Report { acked: 1, ce_packets: 1, una_advanced: true, ..Report::default() });
+    assert_eq!(host.cc.regime, Regime::Marks);
+    let before = (rate_and_window(&host), host.cc.snapshot().ssthresh);
+    host.cc.on_spurious(host.now, &missing);
+    assert_eq!((rate_and_window(&host), host.cc.snapshot().ssthresh), before);
+}
+
 /// Marks at a queue of 8 ms, which no queue for L4S has.
 #[test]
 //= rfc9331 4.3-4 4.3-5 4.3-6 test

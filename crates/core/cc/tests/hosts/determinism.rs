@@ -17,7 +17,7 @@ const DIGESTS: [(Algorithm, Digest, Digest); 6] = [
     (Algorithm::Bbr1, Digest(0x8683_2f20_ced9_86f2), Digest(0x2b92_12f0_5a23_f1fb)),
     (Algorithm::Bbr2, Digest(0xbaa0_3ffb_a4de_a9bd), Digest(0x9040_d1b8_4fe9_88e9)),
     (Algorithm::Bbr3, Digest(0xe774_4db2_e77d_351b), Digest(0xe2c6_bd74_3520_c443)),
-    (Algorithm::Prague, Digest(0x7b4e_4939_4887_9213), Digest(0x6c32_f2f9_06b3_18c3)),
+    (Algorithm::Prague, Digest(0x6c2e_3750_5d07_bf50), Digest(0x766d_63d8_8551_04ef)),
 ];
 
 /// 8000 random bytes for the `n`-th algorithm.
