@@ -243,7 +243,7 @@ fn mark_does_not_raise_a_window_below_the_smallest_rate() {
     assert!(after <= before, "{after} after {before}");
 }
 
-/// The window after a timeout is no guess as that of the start is.
+/// Alpha is known by then, so the window is not halved as that of the first slow start is.
 #[test]
 //= prague-04 2.4.2-2 test
 fn mark_in_the_slow_start_after_a_timeout_reduces_by_half_of_alpha() {
