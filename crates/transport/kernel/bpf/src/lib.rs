@@ -23,9 +23,9 @@ macro_rules! controller {
 controller!("bbr1", Bbr1, Controller::new, 86);
 controller!("bbr2", Bbr3, Controller::v2, 102);
 controller!("bbr3", Bbr3, |settings| Controller::new(settings, false), 102);
-controller!("cubic", Cubic, Controller::new, 59);
-controller!("prague", Prague, Controller::new, 73);
-controller!("reno", NewReno, Controller::new, 45);
+controller!("cubic", Cubic, Controller::new, 60);
+controller!("prague", Prague, Controller::new, 74);
+controller!("reno", NewReno, Controller::new, 46);
 
 const _: [(); REST_WORDS] =
     [(); (size_of::<Connection<Controller>>() - size_of::<(glue::Report, glue::Call)>()) / 8];
