@@ -46,7 +46,7 @@ pub use sweep::DataTable;
 pub use sweep::{
     ARCHIVE_NAME, ArchiveIndex, AutoShardError, COMMAND_FILES, DamagedRun, FinishedRun, Item,
     MANIFEST_NAME, Manifest, ManifestError, Progress, SWEEP_FILES, Shard, ShardChoice, ShardError,
-    StateNames, SweepResults, cell_name, items, run_items,
+    StateNames, SweepResults, cell_name, is_archive, items, part_name, run_items,
 };
 
 /// The program version with a hash of the sources that affect results.

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod agent;
+mod agent_metrics;
 mod apply;
 mod bundle;
 mod disk;
@@ -25,6 +26,7 @@ mod stage;
 mod status;
 
 pub use agent::{Agent, AgentSpec};
+pub use agent_metrics::AgentMetrics;
 pub use apply::{Apply, Commands};
 #[cfg(fuzzing)]
 pub use bundle::read_body;
@@ -35,7 +37,7 @@ pub use host_name::{HostName, HostNameError};
 pub use key::{KeyError, SigningKey, public_key_pem, read_public_key};
 pub use lease::Lease;
 pub use memory::{Accepted, DecidingClock, Memory, Refusal};
-pub use metrics_text::MetricsText;
+pub use metrics_text::{METRICS_TEXT_TYPE, MetricsText};
 pub use planned::Planned;
 pub use publish::{Fleet, Next, PublishError, Tolerance};
 pub use report::{ActiveVersion, HostState, Report};

@@ -1,8 +1,11 @@
-//! Metrics as text for Prometheus, for a file that node_exporter reads.
+//! Metrics as text for Prometheus: for a file that node_exporter reads, or an endpoint.
 //!
 //! <https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format>
 
 use std::fmt::{Display, Write as _};
+
+/// The content type of [`MetricsText`].
+pub const METRICS_TEXT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Families of metrics of one prefix.
 #[derive(Clone, Debug)]

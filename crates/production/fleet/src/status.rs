@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use uncork_config::visible;
 
+use crate::agent_metrics::STATES;
 use crate::{ActiveVersion, HostName, HostState, MetricsText, Report, Rollout, Stage, Target};
 
 const SCHEMA: &str = "uncork.fleet-status/1";
@@ -297,14 +298,7 @@ impl FleetStatus {
         let mut text = MetricsText::new("uncork_fleet_");
         let versions = self.versions.iter().map(|(version, hosts)| (version.as_str(), *hosts));
         text.gauges("hosts", "Hosts by the active version.", "version", versions);
-        let states = [
-            ("active", HostState::Active),
-            ("waiting", HostState::Waiting),
-            ("failed", HostState::Failed),
-            ("refused", HostState::Refused),
-            ("away", HostState::Away),
-        ];
-        let states = states.map(|(name, of)| (name, self.count(|host| host.state == Some(of))));
+        let states = STATES.map(|(name, of)| (name, self.count(|host| host.state == Some(of))));
         text.gauges("state_hosts", "Hosts by what they report.", "state", states);
         let unknown = self.count(|it| it.unknown) as f64;
         text.gauge("unknown_hosts", "Hosts without recent reports.", unknown);

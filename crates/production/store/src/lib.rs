@@ -134,7 +134,7 @@ impl StoreError {
 /// # Errors
 ///
 /// The address names no store, or its credentials cannot be found.
-pub fn open(address: &str) -> Result<Box<dyn Store>, StoreError> {
+pub fn open(address: &str) -> Result<Box<dyn Store + Send + Sync>, StoreError> {
     match address.split_once("://") {
         None => Ok(Box::new(Directory::new(address.as_ref()))),
         Some(("file", path)) if path.starts_with('/') => {
@@ -183,6 +183,12 @@ impl<S: Store + ?Sized> Store for Box<S> {
 }
 
 impl fmt::Debug for dyn Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Store")
+    }
+}
+
+impl fmt::Debug for dyn Store + Send + Sync {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Store")
     }

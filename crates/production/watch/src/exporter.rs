@@ -18,8 +18,6 @@ use tokio::runtime::Builder;
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
-use crate::metrics::METRICS_TYPE;
-
 /// Maximum number of concurrent connections; others wait.
 const CONNECTIONS: usize = 8;
 /// Timeout for a request's head.
@@ -32,33 +30,48 @@ const NO_ROOM: Duration = Duration::from_millis(50);
 
 /// Serves `GET /metrics` on its own thread, with the text last given to it.
 #[derive(Debug)]
-pub(crate) struct Exporter {
+pub struct Exporter {
     address: SocketAddr,
     text: Arc<Mutex<String>>,
 }
 
 impl Exporter {
-    pub(crate) fn start(address: SocketAddr) -> io::Result<Self> {
+    /// Listens on `address`. The text is of this content type, and empty at first.
+    ///
+    /// # Errors
+    ///
+    /// Nothing can listen there.
+    pub fn start(address: SocketAddr, content_type: &'static str) -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let listener = runtime.block_on(TcpListener::bind(address))?;
         let (address, text) = (listener.local_addr()?, Arc::new(Mutex::default()));
         let shown = Arc::clone(&text);
         let thread = thread::Builder::new().name("exporter".to_owned());
-        thread.spawn(move || runtime.block_on(accept(listener, shown)))?;
+        thread.spawn(move || {
+            runtime.block_on(accept(listener, Content { text: shown, content_type }));
+        })?;
         Ok(Self { address, text })
     }
 
     /// The address that it listens on.
-    pub(crate) const fn address(&self) -> SocketAddr {
+    pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    pub(crate) fn show(&self, text: String) {
+    /// Answers with `text` from now on.
+    pub fn show(&self, text: String) {
         *self.text.lock().unwrap_or_else(PoisonError::into_inner) = text;
     }
 }
 
-async fn accept(listener: TcpListener, text: Arc<Mutex<String>>) {
+/// What is served.
+#[derive(Clone)]
+struct Content {
+    text: Arc<Mutex<String>>,
+    content_type: &'static str,
+}
+
+async fn accept(listener: TcpListener, content: Content) {
     let room = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
         let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return };
@@ -66,18 +79,18 @@ async fn accept(listener: TcpListener, text: Arc<Mutex<String>>) {
             sleep(NO_ROOM).await;
             continue;
         };
-        let text = Arc::clone(&text);
+        let content = content.clone();
         tokio::spawn(async move {
-            let _over = timeout(CONNECTION, talk(stream, text)).await;
+            let _over = timeout(CONNECTION, talk(stream, content)).await;
             drop(permit);
         });
     }
 }
 
 /// Errors are caused by the client and ignored.
-async fn talk(stream: TcpStream, text: Arc<Mutex<String>>) {
+async fn talk(stream: TcpStream, content: Content) {
     let answer = service_fn(move |request| {
-        let response = answer(&request, &text);
+        let response = answer(&request, &content);
         async move { Ok::<_, Infallible>(response) }
     });
     let mut http = http1::Builder::new();
@@ -85,7 +98,7 @@ async fn talk(stream: TcpStream, text: Arc<Mutex<String>>) {
     let _ended = http.serve_connection(TokioIo::new(stream), answer).await;
 }
 
-fn answer(request: &Request<Incoming>, text: &Mutex<String>) -> Response<String> {
+fn answer(request: &Request<Incoming>, content: &Content) -> Response<String> {
     let plain = |status, text: &str| {
         let mut response = Response::new(text.to_owned());
         *response.status_mut() = status;
@@ -100,8 +113,8 @@ fn answer(request: &Request<Incoming>, text: &Mutex<String>) -> Response<String>
     if request.uri().path() != "/metrics" {
         return plain(StatusCode::NOT_FOUND, "not found; try GET /metrics\n");
     }
-    let text = text.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let text = content.text.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let mut response = Response::new(text);
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(METRICS_TYPE));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content.content_type));
     response
 }

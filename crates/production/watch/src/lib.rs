@@ -27,6 +27,7 @@ mod view;
 mod why;
 
 pub use event::{Destroyed, Event, Moment, Pass};
+pub use exporter::Exporter;
 pub use metrics::{METRICS_TYPE, metrics};
 pub use policy_choice::{PolicyChoice, ShortName};
 pub use record::UNKNOWN_CC;

@@ -14,7 +14,7 @@ use uncork_records::{Records, RecordsError, RecordsSpec, RecordsSummary, Writer}
 use crate::event::{Event, Moment, Pass};
 use crate::exporter::Exporter;
 use crate::live::{Live, default_controller, now};
-use crate::metrics::metrics;
+use crate::metrics::{METRICS_TYPE, metrics};
 use crate::policy_choice::PolicyChoice;
 use crate::tape::{TapeError, TapeReader, TapeWriter};
 use crate::tracker::Tracker;
@@ -364,5 +364,5 @@ fn tape(
 }
 
 fn exporter(address: SocketAddr) -> Result<Exporter, WatchError> {
-    Exporter::start(address).map_err(|error| WatchError::Listen(address, error))
+    Exporter::start(address, METRICS_TYPE).map_err(|error| WatchError::Listen(address, error))
 }

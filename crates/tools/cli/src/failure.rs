@@ -62,17 +62,16 @@ impl Failure {
             }
             _ => "choose a directory that can be written or created",
         };
-        Self::cannot_write(directory, error, remedy)
+        Self::cannot_write(directory.display(), error, remedy)
     }
 
-    /// A run cannot be written to the directory of `--output`; the command `again` runs what is missing.
-    pub(crate) fn unkept(directory: &Path, error: &io::Error, again: &str) -> Self {
+    /// A run cannot be written to the directory or store of `--output`; the command `again` runs what is missing.
+    pub(crate) fn unkept(directory: impl Display, error: &io::Error, again: &str) -> Self {
         let remedy = format!("once that is solved, continue with: {again}");
         Self::cannot_write(directory, error, &remedy)
     }
 
-    fn cannot_write(directory: &Path, error: &io::Error, remedy: &str) -> Self {
-        let directory = directory.display();
+    fn cannot_write(directory: impl Display, error: &io::Error, remedy: &str) -> Self {
         Self::Environment(format!(
             "cannot write to '{directory}' of '--output <DIR>': {error}; {remedy}"
         ))

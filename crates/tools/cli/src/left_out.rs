@@ -85,6 +85,17 @@ pub(crate) fn check_engine(engine: Engine) -> Result<(), Failure> {
     if engine.is_built() { Ok(()) } else { Err(lacking(&format!("--on {engine}"))) }
 }
 
+/// This build has no object stores. `address` names one.
+#[cfg(not(all(feature = "full", target_os = "linux")))]
+pub(crate) fn object_stores(address: &str) -> Failure {
+    // What follows the scheme may have a credential.
+    let scheme = address.split("://").next().unwrap_or_default();
+    if cfg!(feature = "full") {
+        return Failure::Environment(format!("`{scheme}://` needs Linux; use a directory"));
+    }
+    lacking(&format!("{scheme}://"))
+}
+
 fn commands() -> impl Iterator<Item = LeftOut> {
     let is_here = |(name, _): &LeftOut| cfg!(target_os = "linux") || !OF_LINUX.contains(name);
     COMMANDS.into_iter().filter(is_here)

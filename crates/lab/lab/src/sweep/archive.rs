@@ -2,16 +2,30 @@
 //!
 //! Entries are only appended. A process that dies while writing leaves at most one truncated entry
 //! at the end; the file can be read without repair.
+//!
+//! An object store cannot append: there, each part of an archive is an object of its own, named by its content. So two processes
+//! that run the same shard write no object of the other, and equal parts are one object.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Seek, SeekFrom};
 use std::ops::Range;
 
 use super::plan::Item;
-use super::stored::Header;
+use super::stored::{Header, checksum};
 
 /// The name of the file.
 pub const ARCHIVE_NAME: &str = "runs.archive";
+
+/// The name of `part` of an archive.
+pub fn part_name(part: &[u8]) -> String {
+    format!("runs-{}.archive", checksum(part))
+}
+
+/// Whether a file among the runs is an archive, or a part of one.
+pub fn is_archive(name: &str) -> bool {
+    let part = name.strip_prefix("runs-").and_then(|rest| rest.strip_suffix(".archive"));
+    name == ARCHIVE_NAME || part.is_some_and(|hash| !hash.is_empty())
+}
 
 /// Positions of the entries of an archive, found by scanning their headers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -159,6 +173,17 @@ mod tests {
         let bytes = [entry(1), entry(2), entry(1)].concat();
         let place = index(&bytes).entry(Item { cell: 3, seed: 1 }).unwrap();
         assert_eq!(place.end, bytes.len() as u64);
+    }
+
+    #[test]
+    fn parts_are_named_by_their_content_and_found_as_archives() {
+        let [one, two] = [entry(1), entry(2)].map(|part| part_name(&part));
+        assert_ne!(one, two);
+        assert_eq!(one, part_name(&entry(1)));
+        assert!([one.as_str(), two.as_str(), ARCHIVE_NAME].into_iter().all(is_archive));
+        for other in ["sweep.json", "runs-.archive", ".runs-1.archive", "runs.archive.part"] {
+            assert!(!is_archive(other), "{other}");
+        }
     }
 
     #[test]

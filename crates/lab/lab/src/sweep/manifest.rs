@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use toml_edit::{DocumentMut, Item, Value};
 
+use super::plan::Shard;
 use super::stored::checksum;
 use crate::VERSION;
 use crate::engine::Engine;
@@ -31,6 +32,9 @@ pub struct Manifest {
     pub scenario: String,
     /// The files used by the scenario, with their text.
     pub files: BTreeMap<String, String>,
+    /// The number of shards in which the runs were started last; absent if one process runs everything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shards: Option<u64>,
 }
 
 /// Why a text is not a valid manifest for this build.
@@ -74,7 +78,14 @@ impl Manifest {
             command,
             scenario: scenario.text.clone(),
             files,
+            shards: None,
         }
+    }
+
+    /// The same with the number of shards, so that a merge can name the incomplete ones.
+    #[must_use]
+    pub fn of_shard(self, shard: Shard) -> Self {
+        Self { shards: (!shard.is_whole()).then(|| shard.count()), ..self }
     }
 
     /// Its JSON.
@@ -100,9 +111,10 @@ impl Manifest {
     }
 
     /// A fingerprint shared by interchangeable runs: a hash of everything that affects them.
-    /// Evaluations and the number of seeds are excluded.
+    /// Evaluations, the number of seeds and of shards are excluded.
     pub fn fingerprint(&self) -> String {
-        let Self { schema, version, engine, name: _, command: _, scenario, files } = self;
+        let Self { schema, version, engine, name: _, command: _, scenario, files, shards: _ } =
+            self;
         let decisive = serde_json::to_vec(&(schema, version, engine, decisive(scenario), files));
         checksum(&decisive.unwrap_or_default())
     }
@@ -236,6 +248,7 @@ mod tests {
             command: format!("uncork lab run {name}"),
             scenario: scenario.to_owned(),
             files: [("trace".to_owned(), file.to_owned())].into(),
+            shards: None,
         }
     }
 
@@ -300,6 +313,16 @@ mod tests {
             assert_eq!(one.obstacle(&other), None, "{new}");
             assert!(one.difference(&other).is_some(), "{new}");
         }
+    }
+
+    #[test]
+    fn shards_of_one_scenario_belong_together() {
+        let whole = manifest("a", SCENARIO, "1");
+        let shard = whole.clone().of_shard("2/3".parse().unwrap());
+        assert_eq!((whole.shards, shard.shards), (None, Some(3)));
+        assert_eq!((shard.obstacle(&whole), shard.difference(&whole)), (None, None));
+        assert_eq!(Manifest::from_json(&shard.to_json()).unwrap(), shard);
+        assert_eq!(whole.clone().of_shard(Shard::WHOLE), whole);
     }
 
     #[test]

@@ -10,7 +10,7 @@ mod results;
 mod run;
 mod stored;
 
-pub use archive::{ARCHIVE_NAME, ArchiveIndex};
+pub use archive::{ARCHIVE_NAME, ArchiveIndex, is_archive, part_name};
 pub use auto::{AutoShardError, ShardChoice};
 #[cfg(not(target_family = "wasm"))]
 pub use files::DataTable;

@@ -73,6 +73,11 @@ impl Shard {
         self.nth
     }
 
+    /// The number of shards.
+    pub fn count(self) -> u64 {
+        self.of
+    }
+
     /// Whether it contains all runs.
     pub fn is_whole(self) -> bool {
         self.of == 1

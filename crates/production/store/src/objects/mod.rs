@@ -71,7 +71,8 @@ impl Objects {
     }
 
     fn path(&self, name: &str) -> ObjectPath {
-        name.split('/').fold(self.prefix.clone(), ObjectPath::join)
+        let parts = name.split('/').filter(|part| !part.is_empty());
+        parts.fold(self.prefix.clone(), ObjectPath::join)
     }
 
     fn name(&self, name: &str) -> String {

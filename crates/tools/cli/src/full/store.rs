@@ -6,12 +6,13 @@ use crate::failure::Failure;
 
 /// Opens the store at an address of the command line.
 pub(crate) fn open(address: &str) -> Result<Box<dyn Store>, Failure> {
-    uncork_store::open(address).map_err(|error| match error {
-        StoreError::Address(reason) => {
-            Failure::value("<STORE>", uncork_store::shown(address), reason)
+    match uncork_store::open(address) {
+        Ok(store) => Ok(store),
+        Err(StoreError::Address(reason)) => {
+            Err(Failure::value("<STORE>", uncork_store::shown(address), reason))
         }
-        error => failure(&error),
-    })
+        Err(error) => Err(failure(&error)),
+    }
 }
 
 /// A store that cannot be read or written, with what to do about it.

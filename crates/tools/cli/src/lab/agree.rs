@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use uncork_lab::{Engine, Manifest, mark_late_hosts};
 
 use super::args::AgreeArgs;
-use super::finish::{Finish, places};
+use super::finish::{Finish, Places, places};
 use super::source::{self, Sweep};
 use super::work::{Work, open};
 use crate::clock::Stopwatch;
@@ -27,12 +27,12 @@ pub(super) fn run(args: &AgreeArgs) -> Result<(), Failure> {
     }
     let scenario = &sweeps[0].scenario;
     let scenario = scenario.compared_with_simulator(args.on.engine(), args.tolerance.as_f64());
-    let place = places(args.output.output.as_deref(), &[&scenario.name], true)?.pop().flatten();
+    let Places { root, .. } = places(args.output.output.as_deref(), &[&scenario.name], true)?;
     let mut runs = Vec::new();
     let tracker = ProgressTracker::of(sweeps.iter().map(|sweep| &sweep.scenario));
     for (nth, (side, sweep)) in sides.iter().zip(&sweeps).enumerate() {
-        let place = side.output.output.as_deref();
-        let directory = place.map(|place| open(place, sweep, side.runs.resume));
+        let place = root.as_ref().map(|root| root.join(side.on.name()));
+        let directory = place.map(|place| open(&place, sweep, side.runs.resume));
         let work =
             Work { args: side, sweep, directory: directory.transpose()?, again: args.again() };
         let played = work.runs(&uncork_lab::items(&sweep.scenario), (&tracker, nth), &stop)?;
@@ -42,8 +42,8 @@ pub(super) fn run(args: &AgreeArgs) -> Result<(), Failure> {
         mark_late_hosts(&mut runs);
     }
     let manifest = Manifest::new(&scenario, BTreeMap::new(), args.on.engine(), args.command());
-    let mut finish = Finish::new(&args.output, None);
+    let mut finish = Finish::new(&args.output, root.clone(), None);
     let cost = stopwatch.cost(1);
-    finish.finish(&Sweep { scenario, manifest }, runs, cost, place.as_deref())?;
+    finish.finish(&Sweep { scenario, manifest }, runs, cost, root.as_ref())?;
     finish.verdict()
 }

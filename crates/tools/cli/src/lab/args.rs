@@ -43,8 +43,8 @@ Examples:
 
 const MERGE_EXAMPLES: &str = "\
 Examples:
-  uncork lab merge runs/1 runs/2
   uncork lab merge runs/* -o report
+  uncork lab merge s3://results/sweep/runs -o report
   uncork lab merge runs/* --format csv";
 
 const FROM_LOG_EXAMPLES: &str = "\
@@ -216,7 +216,7 @@ pub(crate) struct FromLogArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct MergeArgs {
-    /// Output directories of all shards
+    /// Output directories of all shards, or a directory or store prefix that contains them
     #[arg(value_name = "DIR", required = true)]
     pub(crate) directories: Vec<PathBuf>,
     #[command(flatten)]
@@ -230,7 +230,7 @@ pub(crate) struct OutputArgs {
     pub(crate) format: Format,
     /// Directory for report.html, summary.json, cells.csv, flows.parquet, objects.parquet,
     /// series.parquet and scenario.toml, and for each run as it ends; of several scenarios each has
-    /// its own within it
+    /// its own within it. Or a prefix of an object store: s3://, gs:// or az://BUCKET/PREFIX
     #[arg(short, long, value_name = "DIR", help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
     /// Print no progress and no notes

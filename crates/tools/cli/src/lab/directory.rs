@@ -1,25 +1,25 @@
-//! The directory in which runs are stored as they finish.
+//! The runs of a sweep, stored in a directory or an object store.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Cursor, Seek, SeekFrom};
+use std::path::Path;
 
 use uncork_lab::{
-    ARCHIVE_NAME, ArchiveIndex, DamagedRun, FinishedRun, Item, MANIFEST_NAME, Manifest,
-    ManifestError, StateNames,
+    ArchiveIndex, DamagedRun, FinishedRun, Item, MANIFEST_NAME, Manifest, ManifestError,
+    StateNames, is_archive,
 };
 
-use crate::output;
+use super::place::Place;
+use super::writer::RunWriter;
 
 /// The directory of runs within the results directory.
-const RUNS: &str = "runs";
+pub(super) const RUNS: &str = "runs";
 
 /// A directory of runs.
 #[derive(Debug)]
 pub(super) struct RunDirectory {
-    /// The directory of the results.
-    results: PathBuf,
+    /// The place of the results.
+    results: Place,
     fingerprint: String,
 }
 
@@ -43,21 +43,11 @@ pub(super) enum DirectoryError {
     Io(#[from] io::Error),
 }
 
-/// The state of a run's entry.
-pub(super) enum StoredRun {
-    /// A usable entry.
-    Run(Box<FinishedRun>),
-    /// No entry.
-    Missing,
-    /// An unusable entry.
-    Damaged(DamagedRun),
-}
-
 impl RunDirectory {
     /// The runs of `manifest` in `results`. Existing runs must match the manifest, and then
     /// `resume` must be given.
     pub(super) fn open(
-        results: &Path,
+        results: &Place,
         manifest: &Manifest,
         resume: bool,
     ) -> Result<Self, DirectoryError> {
@@ -66,164 +56,137 @@ impl RunDirectory {
         match obstacle {
             Some(Some(obstacle)) => Err(DirectoryError::Other(obstacle)),
             Some(None) if !resume => Err(DirectoryError::HasRuns),
-            _ => Ok(Self { results: results.to_path_buf(), fingerprint }),
+            _ => Ok(Self { results: results.clone(), fingerprint }),
         }
     }
 
     /// The runs in `results` and their manifest.
-    pub(super) fn existing(results: &Path) -> Result<Option<(Self, Manifest)>, DirectoryError> {
+    pub(super) fn existing(results: &Place) -> Result<Option<(Self, Manifest)>, DirectoryError> {
         let Some(manifest) = manifest_in(results)? else { return Ok(None) };
         let fingerprint = manifest.fingerprint();
-        Ok(Some((Self { results: results.to_path_buf(), fingerprint }, manifest)))
+        Ok(Some((Self { results: results.clone(), fingerprint }, manifest)))
     }
 
-    /// The results directory.
-    pub(super) fn results(&self) -> &Path {
+    /// The place of the results.
+    pub(super) fn results(&self) -> &Place {
         &self.results
     }
 
-    /// Creates the directory and its manifest. While the writer exists, no other process can create
-    /// one.
+    /// What stores runs of `manifest`.
     pub(super) fn writer(&self, manifest: &Manifest) -> Result<RunWriter, DirectoryError> {
-        let directory = self.path("");
-        fs::create_dir_all(&directory)?;
-        let lock = lock(&directory)?;
-        output::replace(&directory, MANIFEST_NAME, manifest.to_json().as_bytes())
-            .map_err(|error| output::of_file(&format!("{RUNS}/{MANIFEST_NAME}"), &error))?;
-        let path = self.path(ARCHIVE_NAME);
-        let mut file =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
-        let end = ArchiveIndex::of(&mut BufReader::new(&mut file))?.end;
-        let archive = Mutex::new(Archive { file, end });
-        Ok(RunWriter { archive, fingerprint: self.fingerprint.clone(), _lock: lock })
+        RunWriter::create(&self.results, manifest)
     }
 
     /// Access to the stored runs.
     pub(super) fn reader(&self) -> io::Result<RunReader> {
-        let path = self.path(ARCHIVE_NAME);
-        let (file, index) = match File::open(&path) {
-            Ok(file) => {
-                let mut file = BufReader::new(file);
-                let index = ArchiveIndex::of(&mut file)?;
-                (Some(file), index)
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                (None, ArchiveIndex::default())
-            }
-            Err(error) => return Err(error),
-        };
-        Ok(RunReader {
-            path,
-            file,
-            index,
-            fingerprint: self.fingerprint.clone(),
-            names: StateNames::default(),
-        })
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.results.join(RUNS).join(name)
+        let archives = archives(&self.results)?;
+        let (fingerprint, names) = (self.fingerprint.clone(), StateNames::default());
+        Ok(RunReader { archives, fingerprint, names })
     }
 }
 
 /// Reads the runs of a directory.
-#[derive(Debug)]
 pub(super) struct RunReader {
-    /// The archive.
-    pub(super) path: PathBuf,
-    file: Option<BufReader<File>>,
-    index: ArchiveIndex,
+    archives: Vec<StoredArchive>,
     fingerprint: String,
     names: StateNames,
 }
 
+/// A run in an archive, or what is wrong with it.
+pub(super) struct StoredCopy {
+    /// The archive.
+    pub(super) path: String,
+    pub(super) run: Result<Box<FinishedRun>, DamagedRun>,
+}
+
 impl RunReader {
-    /// The stored state of the run `item`.
-    pub(super) fn kept(&mut self, item: Item) -> io::Result<StoredRun> {
-        let Some((place, file)) = self.index.entry(item).zip(self.file.as_mut()) else {
-            return Ok(StoredRun::Missing);
-        };
-        let mut entry = vec![0; usize::try_from(place.end - place.start).unwrap_or(usize::MAX)];
-        file.seek(SeekFrom::Start(place.start))?;
-        file.read_exact(&mut entry)?;
-        Ok(match FinishedRun::from_entry(&entry, item, &self.fingerprint, &mut self.names) {
-            Ok(run) => StoredRun::Run(Box::new(run)),
-            Err(damage) => StoredRun::Damaged(damage),
-        })
+    /// The entries of the run `item`, at most one of each archive. A directory has one archive, a store has parts of one.
+    pub(super) fn copies(&mut self, item: Item) -> io::Result<Vec<StoredCopy>> {
+        let mut copies = Vec::new();
+        for archive in &mut self.archives {
+            let Some(entry) = archive.entry(item)? else { continue };
+            let run = FinishedRun::from_entry(&entry, item, &self.fingerprint, &mut self.names);
+            copies.push(StoredCopy { path: archive.path.clone(), run: run.map(Box::new) });
+        }
+        Ok(copies)
     }
 
     /// Damage between entries, one sentence each.
     pub(super) fn damage(&self) -> impl Iterator<Item = String> {
-        self.index.damage.iter().map(|place| {
-            let (path, bytes) = (self.path.display(), place.end - place.start);
-            format!("{path}: {bytes} bytes at {} are damaged or cut short", place.start)
+        self.archives.iter().flat_map(|archive| {
+            archive.index.damage.iter().map(|place| {
+                let (path, bytes) = (&archive.path, place.end - place.start);
+                format!("{path}: {bytes} bytes at {} are damaged or cut short", place.start)
+            })
         })
     }
 }
 
-/// Adds runs to a directory.
-#[derive(Debug)]
-pub(super) struct RunWriter {
-    archive: Mutex<Archive>,
-    fingerprint: String,
-    _lock: Option<File>,
+/// An archive: a file, or an object that was read.
+struct StoredArchive {
+    path: String,
+    content: Box<dyn ReadSeek>,
+    index: ArchiveIndex,
 }
 
-#[derive(Debug)]
-struct Archive {
-    file: File,
-    /// Start of the next entry. Anything beyond is a truncated entry.
-    end: u64,
-}
+trait ReadSeek: BufRead + Seek {}
 
-impl RunWriter {
-    /// Stores a run.
-    pub(super) fn keep(&self, run: &FinishedRun) -> io::Result<()> {
-        let entry = run.to_entry(&self.fingerprint);
-        let mut archive = self.archive.lock().unwrap_or_else(PoisonError::into_inner);
-        archive.append(&entry).map_err(|error| of_archive(&error))
+impl<T: BufRead + Seek> ReadSeek for T {}
+
+impl StoredArchive {
+    fn new(path: String, content: impl BufRead + Seek + 'static) -> io::Result<Self> {
+        let mut content: Box<dyn ReadSeek> = Box::new(content);
+        let index = ArchiveIndex::of(&mut content)?;
+        Ok(Self { path, content, index })
     }
 
-    /// Syncs the stored runs to disk, so that they survive a power failure.
-    pub(super) fn sync(&self) -> io::Result<()> {
-        let archive = self.archive.lock().unwrap_or_else(PoisonError::into_inner);
-        archive.file.sync_data().map_err(|error| of_archive(&error))
+    /// The bytes of the entry of `item`.
+    fn entry(&mut self, item: Item) -> io::Result<Option<Vec<u8>>> {
+        let Some(place) = self.index.entry(item) else { return Ok(None) };
+        let mut entry = vec![0; usize::try_from(place.end - place.start).unwrap_or(usize::MAX)];
+        self.content.seek(SeekFrom::Start(place.start))?;
+        self.content.read_exact(&mut entry)?;
+        Ok(Some(entry))
     }
 }
 
-impl Archive {
-    fn append(&mut self, entry: &[u8]) -> io::Result<()> {
-        self.file.set_len(self.end)?;
-        self.file.seek(SeekFrom::Start(self.end))?;
-        if let Err(error) = self.file.write_all(entry) {
-            // A partial entry would be reported as damage later.
-            let _ = self.file.set_len(self.end);
-            return Err(error);
+/// All archives of `results`. A directory may be a copy of a store, and so have parts.
+fn archives(results: &Place) -> io::Result<Vec<StoredArchive>> {
+    match results {
+        Place::Directory(directory) => archives_in(&directory.join(RUNS)),
+        Place::Store(prefix) => {
+            let runs = results.join(RUNS);
+            let parts = prefix.contents(RUNS, is_archive)?.into_iter();
+            let archive = |(name, part): (String, _)| {
+                StoredArchive::new(runs.join(&name).to_string(), Cursor::new(part))
+            };
+            parts.map(archive).collect()
         }
-        self.end += entry.len() as u64;
-        Ok(())
     }
 }
 
-fn of_archive(error: &io::Error) -> io::Error {
-    output::of_file(&format!("{RUNS}/{ARCHIVE_NAME}"), error)
+fn archives_in(runs: &Path) -> io::Result<Vec<StoredArchive>> {
+    let entries = match fs::read_dir(runs) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut paths = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        if entry.file_name().to_str().is_some_and(is_archive) {
+            paths.push(entry.path());
+        }
+    }
+    paths.sort();
+    let archive = |path: &std::path::PathBuf| {
+        StoredArchive::new(path.display().to_string(), BufReader::new(File::open(path)?))
+    };
+    paths.iter().map(archive).collect()
 }
 
-/// A lock on a directory, released when the process ends for any reason. No effect on systems
-/// without directory locks.
-fn lock(directory: &Path) -> Result<Option<File>, DirectoryError> {
-    let Ok(file) = File::open(directory) else { return Ok(None) };
-    match file.try_lock() {
-        Ok(()) => Ok(Some(file)),
-        Err(TryLockError::WouldBlock) => Err(DirectoryError::InUse),
-        Err(TryLockError::Error(_)) => Ok(None),
-    }
-}
-
-fn manifest_in(results: &Path) -> Result<Option<Manifest>, DirectoryError> {
-    match fs::read_to_string(results.join(RUNS).join(MANIFEST_NAME)) {
-        Ok(text) => Ok(Some(Manifest::from_json(&text)?)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error.into()),
-    }
+fn manifest_in(results: &Place) -> Result<Option<Manifest>, DirectoryError> {
+    let Some(content) = results.read(&format!("{RUNS}/{MANIFEST_NAME}"))? else { return Ok(None) };
+    let invalid = |error| io::Error::new(io::ErrorKind::InvalidData, error);
+    let text = String::from_utf8(content).map_err(invalid)?;
+    Ok(Some(Manifest::from_json(&text)?))
 }

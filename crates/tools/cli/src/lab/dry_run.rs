@@ -1,11 +1,11 @@
 //! `uncork lab run --dry-run`: the runs that would be performed, and their estimated time.
 
-use std::path::Path;
 use std::time::Duration;
 
 use uncork_lab::{CostForecast, DryRunDocument, Engine, Item, RunCost, SWEEP_FILES, ScenarioPlan};
 
 use super::directory::RunDirectory;
+use super::place::Place;
 use super::work::Work;
 use crate::failure::Failure;
 use crate::values::{Format, TextFormat};
@@ -47,11 +47,15 @@ fn plan(work: &Work<'_>, forecast: Option<&CostForecast>) -> Result<ScenarioPlan
     let (_, mut missing) = work.kept(&items)?;
     missing.sort_by_key(Item::order);
     let place = work.directory.as_ref().map(RunDirectory::results);
-    let files = |place: &Path| {
+    let files = |place: &Place| {
         let whole = work.args.shard().is_whole();
         let results = SWEEP_FILES.into_iter().filter(|_| whole);
-        let names = results.chain(["runs/sweep.json", "runs/runs.archive"]);
-        names.map(|name| place.join(name).display().to_string()).collect()
+        let archive = match place {
+            Place::Directory(_) => "runs/runs.archive",
+            Place::Store(_) => "runs/runs-*.archive",
+        };
+        let names = results.chain(["runs/sweep.json", archive]);
+        names.map(|name| place.join(name).to_string()).collect()
     };
     let files = place.map(files).unwrap_or_default();
     let forecast = (forecast, work.jobs());

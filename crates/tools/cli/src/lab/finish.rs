@@ -1,42 +1,54 @@
 //! After the runs: writes files, prints a table and checks the thresholds.
 
 use std::io::{self, IsTerminal};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use uncork_lab::{COMMAND_FILES, FinishedRun, SWEEP_FILES, Suite, SweepResults};
 use uncork_report::lab::LabDocument;
 
 use super::args::OutputArgs;
+use super::place::Place;
 use super::source::Sweep;
 use crate::clock::Cost;
 use crate::failure::Failure;
 use crate::values::Format;
 use crate::{color, output, print, stdout};
 
-/// The results directory of each scenario in `names`: `output` for a single one, otherwise a
+/// The places of results.
+pub(super) struct Places {
+    /// That of `--output`.
+    pub(super) root: Option<Place>,
+    /// That of each scenario.
+    pub(super) each: Vec<Option<Place>>,
+}
+
+/// The places of the scenarios in `names`: `output` for a single one, otherwise a
 /// subdirectory with its name. Fails if they are not writable, unless `probe` is false.
 pub(super) fn places(
     output: Option<&Path>,
     names: &[&str],
     probe: bool,
-) -> Result<Vec<Option<PathBuf>>, Failure> {
-    let Some(output) = output else { return Ok(vec![None; names.len()]) };
-    let mut places = Vec::new();
+) -> Result<Places, Failure> {
+    let Some(output) = output else {
+        return Ok(Places { root: None, each: vec![None; names.len()] });
+    };
+    let root = Place::open("--output <DIR>", output)?;
+    let mut each = Vec::new();
     for (nth, name) in names.iter().enumerate() {
         if names[..nth].contains(name) {
             return Err(Failure::Usage(format!(
                 "two scenarios are called '{name}', and so would be their directories in '{}' of \
                  '--output <DIR>'; run one after the other",
-                output.display()
+                root
             )));
         }
-        let place = if names.len() == 1 { output.to_path_buf() } else { output.join(name) };
+        let place = if names.len() == 1 { root.clone() } else { root.join(name) };
         if probe {
-            output::probe(&place, &SWEEP_FILES).map_err(|error| Failure::output(&place, &error))?;
+            place.probe(&SWEEP_FILES)?;
         }
-        places.push(Some(place));
+        each.push(Some(place));
     }
-    Ok(places)
+    Ok(Places { root: Some(root), each })
 }
 
 /// Prints the reasons to distrust the results on stderr, for formats that a program reads: the table
@@ -50,19 +62,21 @@ pub(crate) fn warn_of_doubts(document: &LabDocument, format: Format) {
 }
 
 /// Writes the output of programs into a separate directory, if there is any.
-fn write_commands(place: &Path, results: &SweepResults) -> io::Result<()> {
+fn write_commands(place: &Place, results: &SweepResults) -> io::Result<()> {
     let files = results.command_files();
     if files.is_empty() {
         return Ok(());
     }
     let files: Vec<output::File<'_>> =
         files.iter().map(|(name, text)| (name.as_str(), text.as_bytes().to_vec())).collect();
-    output::write(&place.join(COMMAND_FILES), &files)
+    place.join(COMMAND_FILES).write(&files)
 }
 
 /// Writes and prints the results of scenarios one by one, and counts missed thresholds.
 pub(super) struct Finish<'a> {
     args: &'a OutputArgs,
+    /// The place of `--output`.
+    root: Option<Place>,
     /// The suite of these scenarios, and their documents.
     suite: Option<Suite>,
     documents: Vec<LabDocument>,
@@ -72,8 +86,8 @@ pub(super) struct Finish<'a> {
 }
 
 impl<'a> Finish<'a> {
-    pub(super) fn new(args: &'a OutputArgs, suite: Option<Suite>) -> Self {
-        Self { args, suite, documents: Vec::new(), printed: 0, missed: 0, thresholds: 0 }
+    pub(super) fn new(args: &'a OutputArgs, root: Option<Place>, suite: Option<Suite>) -> Self {
+        Self { args, root, suite, documents: Vec::new(), printed: 0, missed: 0, thresholds: 0 }
     }
 
     /// Writes the results of all `runs` of a scenario to `place` and prints them on stdout.
@@ -82,7 +96,7 @@ impl<'a> Finish<'a> {
         sweep: &Sweep,
         runs: Vec<FinishedRun>,
         cost: Cost,
-        place: Option<&Path>,
+        place: Option<&Place>,
     ) -> Result<(), Failure> {
         let Sweep { scenario, manifest } = sweep;
         let results = SweepResults::new(runs);
@@ -91,10 +105,9 @@ impl<'a> Finish<'a> {
         if let Some(place) = place {
             let contents = results.files(scenario, &document).map_err(io::Error::other);
             let files = contents.map(|contents| SWEEP_FILES.into_iter().zip(contents).collect());
-            let written =
-                files.and_then(|files: Vec<output::File<'_>>| output::write(place, &files));
+            let written = files.and_then(|files: Vec<output::File<'_>>| place.write(&files));
             let written = written.and_then(|()| write_commands(place, &results));
-            written.map_err(|error| Failure::output(place, &error))?;
+            written.map_err(|error| place.failure(&error))?;
         }
         self.thresholds += document.thresholds.len();
         self.missed += document.thresholds.iter().filter(|threshold| !threshold.passed).count();
@@ -116,13 +129,13 @@ impl<'a> Finish<'a> {
         };
         let command = command(&suite);
         let document = suite.report(std::mem::take(&mut self.documents), command);
-        let place = self.args.output.as_deref();
-        if let Some(place) = place {
+        let place = self.root.clone();
+        if let Some(place) = &place {
             let files = vec![
                 ("report.html", document.html().into_bytes()),
                 ("summary.json", document.to_json().into_bytes()),
             ];
-            output::write(place, &files).map_err(|error| Failure::output(place, &error))?;
+            place.write(&files).map_err(|error| place.failure(&error))?;
         }
         match self.args.format {
             Format::Human => {
@@ -134,7 +147,7 @@ impl<'a> Finish<'a> {
             }
             Format::Csv => document.scenarios.iter().try_for_each(|one| self.print(one))?,
         }
-        self.note(place);
+        self.note(place.as_ref());
         Ok(())
     }
 
@@ -162,10 +175,10 @@ impl<'a> Finish<'a> {
         }
     }
 
-    fn note(&self, place: Option<&Path>) {
+    fn note(&self, place: Option<&Place>) {
         match place {
             _ if self.args.quiet => {}
-            Some(place) => eprintln!("wrote {}", place.join("report.html").display()),
+            Some(place) => eprintln!("wrote {}", place.join("report.html")),
             None if self.args.format == Format::Human && self.is_watched() => {
                 eprintln!("hint: add -o DIR for a report with pictures, and the data behind it");
             }

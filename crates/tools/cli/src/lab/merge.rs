@@ -1,37 +1,38 @@
 //! `uncork lab merge`.
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
-use uncork_lab::{FinishedRun, Item, Manifest, Scenario, Suite};
+use uncork_lab::{FinishedRun, Item, Manifest, Scenario, Shard, Suite};
 
 use super::args::{MergeArgs, run_command};
-use super::directory::{DirectoryError, RunDirectory, RunReader, StoredRun};
-use super::finish::{Finish, places};
+use super::directory::{DirectoryError, RunDirectory, RunReader};
+use super::finish::{Finish, Places, places};
+use super::place::Place;
 use super::source::Sweep;
 use crate::clock::Stopwatch;
 use crate::failure::Failure;
 use crate::scenario;
 use crate::values::Color;
 
-/// Maximum runs named in a message.
+/// The argument that names directories.
+const ARGUMENT: &str = "<DIR>...";
+/// Maximum runs or shards named in a message.
 const NAMED: usize = 10;
 
 pub(super) fn run(args: &MergeArgs) -> Result<(), Failure> {
     let stopwatch = Stopwatch::start();
     let groups = groups(&args.directories)?;
     let names: Vec<&str> = groups.keys().map(String::as_str).collect();
-    let places = places(args.output.output.as_deref(), &names, true)?;
+    let Places { root, each } = places(args.output.output.as_deref(), &names, true)?;
     let suite = Suite::of_members(&names);
     let mut commands = Vec::new();
-    let mut finish = Finish::new(&args.output, suite);
-    for (group, place) in groups.values().zip(&places) {
+    let mut finish = Finish::new(&args.output, root, suite);
+    for (group, place) in groups.values().zip(&each) {
         let Some((first, others)) = group.split_first() else { continue };
         let merged = RunGroup::of(first, others, args.output.color)?;
         let runs = merged.runs(args.output.quiet)?;
-        finish.finish(&merged.sweep, runs, stopwatch.cost(1), place.as_deref())?;
+        finish.finish(&merged.sweep, runs, stopwatch.cost(1), place.as_ref())?;
         commands.push((merged.sweep.scenario.name, merged.sweep.manifest.command));
     }
     finish.suite(|suite| command_of(suite.name, &commands))?;
@@ -60,10 +61,11 @@ type StoredRuns = (RunDirectory, Manifest);
 fn groups(given: &[PathBuf]) -> Result<BTreeMap<String, Vec<StoredRuns>>, Failure> {
     let mut groups: BTreeMap<String, Vec<StoredRuns>> = BTreeMap::new();
     for directory in given {
-        let found = found(directory).map_err(|error| refused(directory, &error))?;
+        let place = Place::open(ARGUMENT, directory)?;
+        let found = found(&place).map_err(|error| refused(&place, &error))?;
         if found.is_empty() {
             let message = "there are no runs in it, nor in what it contains";
-            return Err(Failure::value("<DIR>...", directory.display(), message));
+            return Err(Failure::value(ARGUMENT, place, message));
         }
         for (runs, manifest) in found {
             groups.entry(manifest.name.clone()).or_default().push((runs, manifest));
@@ -72,35 +74,24 @@ fn groups(given: &[PathBuf]) -> Result<BTreeMap<String, Vec<StoredRuns>>, Failur
     Ok(groups)
 }
 
-fn refused(directory: &Path, error: &DirectoryError) -> Failure {
+fn refused(place: &Place, error: &DirectoryError) -> Failure {
     match error {
         DirectoryError::Io(error) => {
-            Failure::Environment(format!("cannot read '{}': {error}", directory.display()))
+            Failure::Environment(format!("cannot read '{place}': {error}"))
         }
-        reason => Failure::value("<DIR>...", directory.display(), reason),
+        reason => Failure::value(ARGUMENT, place, reason),
     }
 }
 
 /// The runs in `directory`, or else those in its subdirectories: the output of several scenarios.
-fn found(directory: &Path) -> Result<Vec<StoredRuns>, DirectoryError> {
-    if let Some(found) = RunDirectory::existing(directory)? {
+fn found(place: &Place) -> Result<Vec<StoredRuns>, DirectoryError> {
+    if let Some(found) = RunDirectory::existing(place)? {
         return Ok(vec![found]);
     }
-    let mut below = Vec::new();
-    match fs::read_dir(directory) {
-        Ok(entries) => {
-            for entry in entries {
-                below.push(entry?.path());
-            }
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Err(DirectoryError::Other("no such directory".to_owned()));
-        }
-        Err(error) => return Err(error.into()),
-    }
-    below.sort();
-    let directories = below.iter().filter(|path| path.is_dir());
-    let found = directories.map(|path| RunDirectory::existing(path));
+    let Some(below) = place.places()? else {
+        return Err(DirectoryError::Other("no such directory".to_owned()));
+    };
+    let found = below.iter().map(RunDirectory::existing);
     found.filter_map(Result::transpose).collect()
 }
 
@@ -108,6 +99,8 @@ fn found(directory: &Path) -> Result<Vec<StoredRuns>, DirectoryError> {
 struct RunGroup<'a> {
     sweep: Sweep,
     directories: Vec<&'a RunDirectory>,
+    /// The number of shards, if all directories have the same.
+    shards: Option<u64>,
 }
 
 impl<'a> RunGroup<'a> {
@@ -122,8 +115,8 @@ impl<'a> RunGroup<'a> {
                 return Err(Failure::Usage(format!(
                     "the runs in '{}' and in '{}' do not belong together: the first have \
                      {difference}",
-                    other.results().display(),
-                    first.results().display()
+                    other.results(),
+                    first.results()
                 )));
             }
         }
@@ -131,7 +124,9 @@ impl<'a> RunGroup<'a> {
             manifest.scenario().map_err(|error| scenario::wrong(&error, &manifest.name, color))?;
         let directories = std::iter::once(first).chain(others.iter().map(|(other, _)| other));
         let sweep = Sweep { scenario, manifest: manifest.clone() };
-        Ok(Self { sweep, directories: directories.collect() })
+        let mut counts = std::iter::once(manifest).chain(others.iter().map(|(_, its)| its));
+        let shards = manifest.shards.filter(|_| counts.all(|its| its.shards == manifest.shards));
+        Ok(Self { sweep, directories: directories.collect(), shards })
     }
 
     /// All runs of the scenario; fails if some are missing.
@@ -148,15 +143,16 @@ impl<'a> RunGroup<'a> {
         }
         for item in &items {
             let mut copies = Vec::new();
-            for reader in &mut readers {
-                match reader.kept(*item) {
-                    Ok(StoredRun::Run(run)) => copies.push((reader.path.clone(), *run)),
-                    Ok(StoredRun::Missing) => {}
-                    Ok(StoredRun::Damaged(damage)) => {
-                        let run = run_in_words(&self.sweep.scenario, *item);
-                        note(quiet, &format!("{}: {run}: {damage}", reader.path.display()));
+            for (directory, reader) in self.directories.iter().zip(&mut readers) {
+                let found = reader.copies(*item);
+                for copy in found.map_err(|error| refused(directory.results(), &error.into()))? {
+                    match copy.run {
+                        Ok(run) => copies.push((copy.path, *run)),
+                        Err(damage) => {
+                            let run = run_in_words(&self.sweep.scenario, *item);
+                            note(quiet, &format!("{}: {run}: {damage}", copy.path));
+                        }
                     }
-                    Err(error) => return Err(refused(&reader.path, &error.into())),
                 }
             }
             let mut copies = copies.into_iter();
@@ -177,29 +173,55 @@ impl<'a> RunGroup<'a> {
             let twice = self.named(&twice);
             note(quiet, &format!("some runs are there more than once, and alike: {twice}"));
         }
-        if missing.is_empty() { Ok(runs) } else { Err(self.incomplete(&missing, items.len())) }
+        if missing.is_empty() { Ok(runs) } else { Err(self.incomplete(&missing, &items)) }
     }
 
-    fn incomplete(&self, missing: &[Item], all: usize) -> Failure {
+    fn incomplete(&self, missing: &[Item], all: &[Item]) -> Failure {
+        let names = match self.shards {
+            Some(count) => named(&incomplete_shards(count, missing, all)),
+            None => self.named(missing),
+        };
         Failure::Usage(format!(
-            "{} of {all} runs of '{}' are missing; use the directories of all shards, and complete \
+            "{} of {} runs of '{}' are missing; use the directories of all shards, and complete \
              them with --resume:\n  {}",
             missing.len(),
+            all.len(),
             self.sweep.scenario.name,
-            self.named(missing).replace("; ", "\n  ")
+            names.replace("; ", "\n  ")
         ))
     }
 
     /// A description of `items`, at least of the first ones.
     fn named(&self, items: &[Item]) -> String {
         let name = |item: &Item| run_in_words(&self.sweep.scenario, *item);
-        let names: Vec<String> = items.iter().take(NAMED).map(name).collect();
-        let names = names.join("; ");
-        match items.len().saturating_sub(NAMED) {
-            0 => names,
-            more => format!("{names}; and {more} more"),
-        }
+        named(&items.iter().map(name).collect::<Vec<_>>())
     }
+}
+
+/// The first of `names`, and how many more there are.
+fn named(names: &[String]) -> String {
+    let first: Vec<&str> = names.iter().take(NAMED).map(String::as_str).collect();
+    let first = first.join("; ");
+    match names.len().saturating_sub(NAMED) {
+        0 => first,
+        more => format!("{first}; and {more} more"),
+    }
+}
+
+/// What is `missing` of each of `count` shards of `all` runs, such as `shard 3/8: all 18 runs`.
+fn incomplete_shards(count: u64, missing: &[Item], all: &[Item]) -> Vec<String> {
+    let missing: BTreeSet<&Item> = missing.iter().collect();
+    let shards = (1..=count).filter_map(|nth| Shard::new(nth, count).ok());
+    let in_words = |shard: Shard| {
+        let runs = shard.of(all);
+        let lacks = runs.iter().filter(|item| missing.contains(item)).count();
+        match runs.len() {
+            _ if lacks == 0 => None,
+            all if lacks == all => Some(format!("shard {shard}: all {all} runs")),
+            all => Some(format!("shard {shard}: {lacks} of {all} runs")),
+        }
+    };
+    shards.filter_map(in_words).collect()
 }
 
 /// `seed 3 of path.loss=1%, flow.main.cc=cubic`
@@ -210,11 +232,9 @@ pub(super) fn run_in_words(scenario: &Scenario, Item { cell, seed }: Item) -> St
     }
 }
 
-fn differing(run: &str, one: &Path, other: &Path) -> Failure {
+fn differing(run: &str, one: &str, other: &str) -> Failure {
     Failure::Usage(format!(
-        "'{}' and '{}' have different results of {run}; one of them was changed: run it again",
-        one.display(),
-        other.display()
+        "'{one}' and '{other}' have different results of {run}; one of them was changed: run it again"
     ))
 }
 
@@ -227,6 +247,15 @@ fn note(quiet: bool, text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shards_with_missing_runs_are_named() {
+        let all: Vec<Item> = (1..=7).map(|seed| Item { cell: 0, seed }).collect();
+        let missing: Vec<Item> =
+            all.iter().filter(|it| [2, 5, 6].contains(&it.seed)).copied().collect();
+        let named = incomplete_shards(3, &missing, &all);
+        assert_eq!(named, ["shard 2/3: all 2 runs", "shard 3/3: 1 of 2 runs"]);
+    }
 
     #[test]
     fn command_of_a_suite_follows_from_its_scenarios() {

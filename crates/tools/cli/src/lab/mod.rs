@@ -8,9 +8,12 @@ mod dry_run;
 mod finish;
 mod from_log;
 mod merge;
+mod place;
+mod remote;
 mod run;
 mod source;
 mod work;
+mod writer;
 
 pub(crate) use args::LabArgs;
 pub(crate) use finish::warn_of_doubts;

@@ -5,7 +5,7 @@ use std::env;
 use uncork_lab::Suite;
 
 use super::args::{LabArgs, LabCommand, RunArgs};
-use super::finish::{Finish, places};
+use super::finish::{Finish, Places, places};
 use super::source::{self, Sweep};
 use super::work::{Work, open};
 use super::{agree, catalogue, dry_run, from_log, merge};
@@ -43,16 +43,16 @@ fn scenarios(args: &RunArgs) -> Result<(), Failure> {
     let sweeps = given.iter().map(|given| source::read(args, given));
     let sweeps: Vec<Sweep> = sweeps.collect::<Result<_, _>>()?;
     let names: Vec<&str> = sweeps.iter().map(|sweep| sweep.scenario.name.as_str()).collect();
-    let places = places(args.output.output.as_deref(), &names, !args.dry_run)?;
+    let Places { root, each } = places(args.output.output.as_deref(), &names, !args.dry_run)?;
     let mut works = Vec::new();
-    for (sweep, place) in sweeps.iter().zip(&places) {
-        let directory = place.as_deref().map(|place| open(place, sweep, args.runs.resume));
+    for (sweep, place) in sweeps.iter().zip(&each) {
+        let directory = place.as_ref().map(|place| open(place, sweep, args.runs.resume));
         works.push(Work { args, sweep, directory: directory.transpose()?, again: args.again() });
     }
     if args.dry_run {
         return dry_run::print(&works, args.on, args.output.format);
     }
-    let mut finish = Finish::new(&args.output, suite);
+    let mut finish = Finish::new(&args.output, root, suite);
     let tracker = ProgressTracker::of(sweeps.iter().map(|sweep| &sweep.scenario));
     for (nth, work) in works.iter().enumerate() {
         tracker.expect(nth, &work.items());

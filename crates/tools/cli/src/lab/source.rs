@@ -27,5 +27,6 @@ pub(super) fn read(args: &RunArgs, given: &str) -> Result<Sweep, Failure> {
         }
     }
     let manifest = Manifest::new(&scenario, files, args.on, args.command(given));
+    let manifest = manifest.of_shard(args.shard());
     Ok(Sweep { scenario, manifest })
 }

@@ -1,28 +1,29 @@
 //! The runs of a scenario: stored ones, and new ones that are stored.
 
 use std::io;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use uncork_lab::{FinishedRun, Item, Shard};
 
 use super::args::RunArgs;
-use super::directory::{DirectoryError, RunDirectory, RunWriter, StoredRun};
+use super::directory::{DirectoryError, RunDirectory, StoredCopy};
 use super::finish::Finish;
 use super::merge::run_in_words;
+use super::place::Place;
 use super::source::Sweep;
+use super::writer::RunWriter;
 use crate::clock::Stopwatch;
 use crate::failure::Failure;
 use crate::progress::{ProgressTracker, ProgressWatcher};
 use crate::values::jobs;
 
-pub(super) fn open(place: &Path, sweep: &Sweep, resume: bool) -> Result<RunDirectory, Failure> {
+pub(super) fn open(place: &Place, sweep: &Sweep, resume: bool) -> Result<RunDirectory, Failure> {
     RunDirectory::open(place, &sweep.manifest, resume).map_err(|error| refused(place, error))
 }
 
-fn refused(place: &Path, error: DirectoryError) -> Failure {
-    let shown = format!("'{}' of '--output <DIR>'", place.display());
+fn refused(place: &Place, error: DirectoryError) -> Failure {
+    let shown = format!("'{place}' of '--output <DIR>'");
     match error {
         DirectoryError::HasRuns => Failure::Usage(format!(
             "{shown} has runs already; add --resume to go on with them, or use another directory"
@@ -34,7 +35,7 @@ fn refused(place: &Path, error: DirectoryError) -> Failure {
         DirectoryError::InUse => Failure::Environment(format!(
             "{shown} is in use by another process; wait until it is done, or use another directory"
         )),
-        DirectoryError::Io(error) => Failure::output(place, &error),
+        DirectoryError::Io(error) => place.failure(&error),
     }
 }
 
@@ -110,22 +111,27 @@ impl Work<'_> {
     pub(super) fn kept(&self, items: &[Item]) -> Result<(Vec<FinishedRun>, Vec<Item>), Failure> {
         let Some(directory) = &self.directory else { return Ok((Vec::new(), items.to_vec())) };
         let (mut runs, mut missing) = (Vec::new(), Vec::new());
-        let unreadable = |error: io::Error| Failure::output(directory.results(), &error);
+        let unreadable = |error: io::Error| directory.results().failure(&error);
         let mut reader = directory.reader().map_err(unreadable)?;
         for damage in reader.damage() {
             self.note(&format!("{damage}; what was there is run again"));
         }
         for item in items {
-            match reader.kept(*item).map_err(unreadable)? {
-                StoredRun::Run(run) => runs.push(*run),
-                StoredRun::Missing => missing.push(*item),
-                StoredRun::Damaged(damage) => {
-                    let run = run_in_words(&self.sweep.scenario, *item);
-                    let path = reader.path.display();
-                    self.note(&format!("{path}: {run}: {damage}; it is run again"));
-                    missing.push(*item);
-                }
+            let mut damaged = Vec::new();
+            let copies = reader.copies(*item).map_err(unreadable)?.into_iter();
+            let mut good = copies.filter_map(|StoredCopy { path, run }| {
+                run.map_err(|damage| damaged.push((path, damage))).ok()
+            });
+            if let Some(run) = good.next() {
+                runs.push(*run);
+                continue;
             }
+            drop(good);
+            for (path, damage) in damaged {
+                let run = run_in_words(&self.sweep.scenario, *item);
+                self.note(&format!("{path}: {run}: {damage}; it is run again"));
+            }
+            missing.push(*item);
         }
         if !runs.is_empty() {
             self.note(&format!("{} of {} runs are there already", runs.len(), items.len()));
@@ -168,7 +174,7 @@ impl Work<'_> {
         Failure::Interrupted(match &self.directory {
             Some(directory) => format!(
                 "{done} of {all} runs are kept in '{}'; go on with: {}",
-                directory.results().display(),
+                directory.results(),
                 self.again,
             ),
             None => "runs are kept only with -o DIR".to_owned(),

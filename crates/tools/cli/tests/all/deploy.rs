@@ -3,15 +3,14 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
-use crate::common::dashboard::panels;
+use crate::common::dashboard::{FLEET, HOSTS, panels, variables};
+use crate::common::exporter::{Running, get_metrics, metrics_at, series};
 use crate::common::{Finished, Scratch, command, finish};
 use serde_json::Value;
 use uncork_testkit::{Capability, not_run, wait_for};
@@ -62,9 +61,13 @@ fn promtool_accepts_the_rules_and_each_alert_is_tested() {
 }
 
 #[test]
-fn promtool_accepts_the_queries_of_the_dashboard() {
-    let queries: Vec<_> = panels().into_iter().flat_map(|panel| panel.queries).collect();
-    assert!(queries.len() > 10);
+fn promtool_accepts_the_queries_of_the_dashboards() {
+    let of = |name| {
+        let queries: Vec<_> = panels(name).into_iter().flat_map(|panel| panel.queries).collect();
+        assert!(queries.len() > 10, "{name}");
+        queries.into_iter().chain(variables(name))
+    };
+    let queries: Vec<_> = of(HOSTS).chain(of(FLEET)).collect();
     let rule = |query: &String| {
         assert!(!query.contains('$'), "unknown variable: {query}");
         format!("  - record: query\n    expr: {}\n", serde_json::to_string(query).unwrap())
@@ -80,60 +83,14 @@ fn promtool_accepts_the_queries_of_the_dashboard() {
     }
 }
 
-/// Ends with the test.
-struct Running(Child);
-
-impl Running {
-    fn start(line: &str, directory: &Path) -> Self {
-        let mut command = command(line);
-        command.current_dir(directory).stdout(Stdio::null()).stderr(Stdio::piped());
-        Self(command.spawn().unwrap())
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn get_metrics(mut stream: impl Read + Write) -> String {
-    write!(stream, "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-        .unwrap();
-    let mut response = String::new();
-    stream.read_to_string(&mut response).unwrap();
-    response
-}
-
-/// The time series of each family that a text of OpenMetrics declares, whether it has any yet or not.
-fn series(metrics: &str) -> BTreeSet<String> {
-    let families = metrics.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
-    let names = families.flat_map(|(name, kind)| {
-        let endings: &[&str] = match kind {
-            "counter" => &["_total"],
-            "histogram" => &["_bucket", "_count", "_sum"],
-            "info" => &["_info"],
-            _ => &[""],
-        };
-        endings.iter().map(move |ending| format!("{name}{ending}"))
-    });
-    names.collect()
-}
-
 /// What both exporters have.
 fn exported() -> BTreeSet<String> {
     let scratch = Scratch::new("deploy-exporters");
     let mut watch = Running::start("host watch --plain --listen 127.0.0.1:0", &scratch.path(""));
-    let mut notes = BufReader::new(watch.0.stderr.take().unwrap()).lines();
-    let address = notes.find_map(|line| {
-        let line = line.unwrap();
-        Some(line.split_once("http://")?.1.trim_end_matches("/metrics").to_owned())
-    });
-    let address = address.unwrap();
+    let address = watch.address();
     // Empty before the first pass.
     let watched = wait_for("a pass", Duration::from_secs(10), || {
-        let names = series(&get_metrics(TcpStream::connect(&address).unwrap()));
+        let names = series(&metrics_at(&address));
         (!names.is_empty()).then_some(names)
     });
     let serve =
@@ -147,15 +104,64 @@ fn exported() -> BTreeSet<String> {
     watched.into_iter().chain(served).collect()
 }
 
+/// What the commands of a fleet have: an agent, and the files of `fleet status` and `records ship`.
+fn exported_by_a_fleet() -> BTreeSet<String> {
+    let scratch = Scratch::new("deploy-fleet");
+    for directory in ["store", "spool"] {
+        fs::create_dir(scratch.path(directory)).unwrap();
+    }
+    scratch.write("one.toml", "[default]\ntcp = \"cubic\"\n");
+    let agent = "agent store -o edge1 --host edge1 --public-key fleet.key.pub";
+    for line in [
+        "fleet keygen fleet.key",
+        "fleet publish store one.toml --key fleet.key --hold 0s --stages 100%",
+        &format!("{agent} --once"),
+        "fleet publish store --key fleet.key",
+        "fleet status store --public-key fleet.key.pub --metrics fleet.prom",
+        "records ship spool store --metrics ship.prom",
+    ] {
+        let mut command = command(line);
+        command.current_dir(scratch.path(""));
+        assert_runs(command);
+    }
+    let mut agent = Running::start(&format!("{agent} --metrics 127.0.0.1:0"), &scratch.path(""));
+    let address = agent.address();
+    let polled = wait_for("a poll", Duration::from_secs(10), || {
+        let names = series(&metrics_at(&address));
+        (!names.is_empty()).then_some(names)
+    });
+    let written = ["fleet.prom", "ship.prom"].map(|file| fs::read_to_string(scratch.path(file)));
+    written.into_iter().flat_map(|text| series(&text.unwrap())).chain(polled).collect()
+}
+
 #[test]
-fn rules_and_dashboard_use_metrics_that_the_exporters_have() {
-    let exported = exported();
-    let files = ["prometheus/rules.yml", "prometheus/rules_test.yml", "grafana/uncork-host.json"];
+fn reference_has_each_metric_of_a_fleet() {
+    let page = text("../docs/reference/fleet.md");
+    for name in exported_by_a_fleet() {
+        let short = name.trim_start_matches("uncork_agent_");
+        let is_there = name.starts_with("uncork_ship_")
+            || [name.as_str(), short]
+                .iter()
+                .any(|it| page.contains(&format!("`{it}`")) || page.contains(&format!("`{it}{{")));
+        assert!(is_there, "docs/reference/fleet.md has no {name}");
+    }
+}
+
+#[test]
+fn rules_and_dashboards_use_metrics_that_the_exporters_have() {
+    const PREFIXES: [&str; 5] =
+        ["uncork_watch_", "uncork_serve_", "uncork_fleet_", "uncork_agent_", "uncork_ship_"];
+    let exported: BTreeSet<_> = exported().into_iter().chain(exported_by_a_fleet()).collect();
+    let files = [
+        "prometheus/rules.yml",
+        "prometheus/rules_test.yml",
+        "grafana/uncork-host.json",
+        "grafana/uncork-fleet.json",
+    ];
     for file in files {
         let text = text(file);
         let words = text.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | ':'));
-        let is_metric =
-            |word: &&str| word.starts_with("uncork_watch_") || word.starts_with("uncork_serve_");
+        let is_metric = |word: &&str| PREFIXES.iter().any(|prefix| word.starts_with(prefix));
         let used: BTreeSet<_> =
             words.filter(is_metric).filter(|word| !word.ends_with('_')).collect();
         assert!(used.len() > 5, "{file}");
@@ -273,6 +279,12 @@ fn units_are_valid_and_hardened() {
     )
     .unwrap();
     assert_runs(analyze(&security, "uncork-watch.service"));
+    let drop_in = units.path("uncork-agent.service.d");
+    fs::create_dir(&drop_in).unwrap();
+    fs::copy(deploy("systemd/uncork-agent.service.d/metrics.conf"), drop_in.join("metrics.conf"))
+        .unwrap();
+    assert_runs(analyze(&["verify", "--man=no", "--recursive-errors=no"], "uncork-agent.service"));
+    assert_runs(analyze(&security, "uncork-agent.service"));
     // Without the drop-in the unit of `persist` would not pass.
     fs::remove_dir_all(units.path("uncork-host.service.d")).unwrap();
     assert_ne!(finish(analyze(&security, "uncork-host.service")).status, 0);

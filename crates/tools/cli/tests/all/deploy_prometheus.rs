@@ -6,7 +6,7 @@ use std::fs;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::common::dashboard::{Panel, panels, variables};
+use crate::common::dashboard::{HOSTS, Panel, panels, variables};
 use crate::common::{Scratch, finish};
 use serde_json::Value;
 use uncork_emu::{EmuError, Emulation, EmulationSpec};
@@ -123,14 +123,14 @@ fn each_panel_has_data_or_says_why_not_and_each_rule_can_be_evaluated() {
     let Some((emulation, _programs)) = start(&scratch) else { return };
     // A panel that may be empty says so.
     let (may_be_empty, others): (Vec<_>, Vec<_>) =
-        panels().into_iter().partition(|panel| panel.description.contains("Empty while"));
+        panels(HOSTS).into_iter().partition(|panel| panel.description.contains("Empty while"));
     assert!(others.len() > 10 && may_be_empty.len() == 1);
     let queries = others.into_iter().flat_map(|panel| {
         let Panel { title, queries, .. } = panel;
         queries.into_iter().map(move |query| (title.clone(), query))
     });
     let queries =
-        queries.chain(variables().into_iter().map(|query| ("variable".to_owned(), query)));
+        queries.chain(variables(HOSTS).into_iter().map(|query| ("variable".to_owned(), query)));
     let mut open: Vec<_> = queries.collect();
     let has_all = holds_within(LIMIT, || {
         open.retain(|(_, query)| !has_data(&emulation, query));

@@ -1,10 +1,20 @@
 //! `uncork fleet` and `uncork agent`, as processes over one store.
 
-use std::fs;
+#![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
+use std::fs;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::common::exporter::{Running, metrics_at};
 use crate::common::schema::assert_describes;
 use crate::common::{Finished, Scratch, command, finish};
 use serde_json::Value;
+use uncork_testkit::{Capability, not_run, wait_for};
+
+/// On a busy machine: an agent polls each second.
+const LIMIT: Duration = Duration::from_mins(1);
 
 /// Runs a command line in a directory. Its status is as expected.
 #[track_caller]
@@ -71,6 +81,54 @@ fn policy_goes_to_hosts_by_stages_and_back_by_one_command() {
     assert_describes("fleet-status-1", [&status]);
     let report = fs::read(scratch.path("store/reports/edge1.json")).unwrap();
     assert_describes("fleet-report-1", [&serde_json::from_slice(&report).unwrap()]);
+}
+
+#[test]
+fn agent_with_metrics_shows_its_version_and_a_store_that_is_away() {
+    let scratch = Scratch::new("fleet-agent-metrics");
+    fs::create_dir(scratch.path("store")).unwrap();
+    scratch.write("one.toml", "[default]\ntcp = \"cubic\"\n");
+    run(&scratch, "fleet keygen fleet.key", 0);
+    run(&scratch, "fleet publish store one.toml --key fleet.key --hold 0s --stages 100%", 0);
+    let line = "agent store -o edge1 --host edge1 --public-key fleet.key.pub --every 1s";
+    for (address, says) in [("0.0.0.0:0", "use 127.0.0.1"), ("9466", "such as 127.0.0.1:9466")] {
+        assert!(run(&scratch, &format!("{line} --metrics {address}"), 2).contains(says));
+    }
+    let mut agent =
+        Running::start(&format!("{line} --metrics 127.0.0.1:0"), scratch.path("").as_path());
+    let address = agent.address();
+    let has = |wanted: &str| {
+        let metrics = metrics_at(&address);
+        metrics.lines().any(|line| line == wanted).then_some(metrics)
+    };
+    let metrics = wait_for("version 1", LIMIT, || has("uncork_agent_active_version 1"));
+    assert!(metrics.contains("content-type: text/plain; version=0.0.4"), "{metrics}");
+    assert!(has("uncork_agent_state{state=\"active\"} 1").is_some());
+    assert_promtool_accepts(metrics.split_once("\r\n\r\n").unwrap().1);
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let busy = taken.local_addr().unwrap();
+    let other = line.replace("edge1", "edge2");
+    let refused = run(&scratch, &format!("{other} --metrics {busy}"), 3);
+    assert!(refused.contains(&format!("cannot listen on '{busy}'")), "{refused}");
+    fs::rename(scratch.path("store"), scratch.path("away")).unwrap();
+    wait_for("away", LIMIT, || has("uncork_agent_state{state=\"away\"} 1"));
+    assert!(has("uncork_agent_active_version 1").is_some());
+    fs::rename(scratch.path("away"), scratch.path("store")).unwrap();
+    run(&scratch, "fleet rollback store --key fleet.key", 0);
+    wait_for("default", LIMIT, || has("uncork_agent_active_version 0"));
+}
+
+/// Without promtool, a skipped part.
+fn assert_promtool_accepts(metrics: &str) {
+    let mut promtool = Command::new("promtool");
+    promtool.args(["check", "metrics"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let Ok(mut checking) = promtool.stderr(Stdio::piped()).spawn() else {
+        not_run(Capability::Promtool, "promtool is not installed");
+        return;
+    };
+    checking.stdin.take().unwrap().write_all(metrics.as_bytes()).unwrap();
+    let checked = checking.wait_with_output().unwrap();
+    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
 }
 
 #[test]

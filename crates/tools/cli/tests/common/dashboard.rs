@@ -1,8 +1,13 @@
-//! The dashboard for Grafana.
+//! The dashboards for Grafana.
 
 use std::fs;
 
 use serde_json::Value;
+
+/// That of hosts and servers.
+pub const HOSTS: &str = "uncork-host.json";
+/// That of a fleet.
+pub const FLEET: &str = "uncork-fleet.json";
 
 /// A panel with queries.
 pub struct Panel {
@@ -12,9 +17,9 @@ pub struct Panel {
     pub queries: Vec<String>,
 }
 
-fn dashboard() -> Value {
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../deploy/grafana/uncork-host.json");
-    serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
+fn dashboard(name: &str) -> Value {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../deploy/grafana");
+    serde_json::from_str(&fs::read_to_string(format!("{directory}/{name}")).unwrap()).unwrap()
 }
 
 fn text(value: &Value) -> String {
@@ -29,9 +34,9 @@ fn with_values(dashboard: &Value, query: &str) -> String {
     names.fold(query.replace("$__rate_interval", "1m"), set)
 }
 
-/// The panels with queries.
-pub fn panels() -> Vec<Panel> {
-    let dashboard = dashboard();
+/// The panels of a dashboard that have queries.
+pub fn panels(name: &str) -> Vec<Panel> {
+    let dashboard = dashboard(name);
     let panels = dashboard["panels"].as_array().unwrap().iter();
     let panel = |panel: &Value| {
         let queries = panel["targets"].as_array()?.iter();
@@ -42,9 +47,9 @@ pub fn panels() -> Vec<Panel> {
     panels.filter_map(panel).collect()
 }
 
-/// For each variable that asks Prometheus, a query for its values: `label_values(METRIC, LABEL)` is of Grafana.
-pub fn variables() -> Vec<String> {
-    let dashboard = dashboard();
+/// For each variable of a dashboard that asks Prometheus, a query for its values: `label_values(METRIC, LABEL)` is of Grafana.
+pub fn variables(name: &str) -> Vec<String> {
+    let dashboard = dashboard(name);
     let variables = dashboard["templating"]["list"].as_array().unwrap().iter();
     let query = |variable: &Value| {
         let inner = text(&variable["definition"]);

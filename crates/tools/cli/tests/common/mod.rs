@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
 pub mod dashboard;
+pub mod exporter;
 pub mod killed;
 pub mod sandbox;
 pub mod schema;

@@ -3,12 +3,17 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use uncork_fleet::{Agent, AgentSpec, Commands, Disk, HostName, HostState, Report, Steps};
+use uncork_fleet::{
+    Agent, AgentMetrics, AgentSpec, Commands, Disk, HostName, HostState, METRICS_TEXT_TYPE, Report,
+    Steps,
+};
 use uncork_store::{Store, StoreError};
+use uncork_watch::Exporter;
 
 use super::args::AgentArgs;
 use crate::failure::Failure;
@@ -25,6 +30,8 @@ pub(crate) fn run(args: &AgentArgs) -> Result<(), Failure> {
     let store = store::open(&args.store)?;
     let disk = Disk::new(&args.output, Steps::default());
     let _lock = disk.lock().map_err(|error| Failure::Environment(error.to_string()))?;
+    let exporter = args.metrics.map(exporter).transpose()?;
+    let mut metrics = AgentMetrics::default();
     let commands = Commands { apply: args.apply.clone(), applied: args.applied.clone() };
     let stop = flag_on_signal()?;
     let pause = pause(args.every.into(), &spec.host);
@@ -36,6 +43,10 @@ pub(crate) fn run(args: &AgentArgs) -> Result<(), Failure> {
         for line in printed.new_lines(&report, agent.undelivered()) {
             eprintln!("{line}");
         }
+        metrics.record(&report, !is_lost(agent.undelivered()));
+        if let Some(exporter) = &exporter {
+            exporter.show(metrics.text());
+        }
         if args.once {
             let is_there = report.state == HostState::Active;
             return if is_there { Ok(()) } else { Err(Failure::Status(1)) };
@@ -43,6 +54,16 @@ pub(crate) fn run(args: &AgentArgs) -> Result<(), Failure> {
         sleep(pause, &stop);
     }
     Ok(())
+}
+
+fn exporter(address: SocketAddr) -> Result<Exporter, Failure> {
+    let exporter = Exporter::start(address, METRICS_TEXT_TYPE).map_err(|error| {
+        Failure::Environment(format!(
+            "cannot listen on '{address}' of '--metrics <ADDR:PORT>': {error}; choose another port"
+        ))
+    })?;
+    eprintln!("note: metrics on http://{}/metrics", exporter.address());
+    Ok(exporter)
 }
 
 fn poll(agent: &mut Agent<Box<dyn Store>, Commands>, kernel: &str) -> Result<Report, Failure> {
@@ -130,6 +151,11 @@ impl PrintedLines {
     }
 }
 
+/// Whether a store that takes reports did not take this one.
+fn is_lost(undelivered: Option<&StoreError>) -> bool {
+    undelivered.is_some_and(|error| !matches!(error, StoreError::ReadOnly(..)))
+}
+
 fn line(report: &Report, undelivered: Option<&StoreError>) -> String {
     let version = |version: Option<u64>| {
         version.map_or_else(|| "the default".to_owned(), |it| format!("version {it}"))
@@ -140,10 +166,8 @@ fn line(report: &Report, undelivered: Option<&StoreError>) -> String {
         HostState::Active => format!("{there} is active{error}"),
         _ => format!("{there} is active instead of {}{error}", version(report.wanted)),
     };
-    let lost = match undelivered {
-        None | Some(StoreError::ReadOnly(..)) => String::new(),
-        Some(error) => format!("; report not written: {error}"),
-    };
+    let lost = undelivered.filter(|_| is_lost(undelivered));
+    let lost = lost.map(|error| format!("; report not written: {error}")).unwrap_or_default();
     uncork_config::visible(&(line + &lost)).into_owned()
 }
 
