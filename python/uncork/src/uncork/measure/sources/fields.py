@@ -43,7 +43,8 @@ class Field:
     time: str | None = None
     """How a time is written: ``iso``, ``clf``, ``unix_s``, ``unix_ms``, ``unix_us``, ``unix_ns``."""
     is_in: tuple[str, ...] = ()
-    """1 if the value is one of these, else 0. The empty text is a field that is there without a value."""
+    """1 if the value is one of these, else 0. The empty text is a field that is there without a value.
+    Booleans are ``true`` and ``false``."""
     none: tuple[str, ...] = ()
     """Further values that mean a missing one, such as HAProxy's ``-1``."""
     any_of: tuple["Field", ...] = ()
@@ -73,6 +74,8 @@ def converter(column: Column, field: Field) -> Callable[[Row], Value]:
     """The function from a row to the column's value. It raises ``RowError``."""
     if field.any_of:
         return _any([converter(column, one) for one in field.any_of])
+    if field.is_in:
+        return _condition(field)
     convert = _convert(column, field)
     place = " ".join(field.sources) or column.name
 
@@ -116,19 +119,31 @@ def _reason(error: Exception, column: Column, field: Field) -> str:
     return {"text": "no address" if field.is_network else "no text"}.get(column.kind, "no number")
 
 
+def _condition(field: Field) -> Callable[[Row], Value]:
+    """1 or 0 where the fields are there: also ``-``, which many servers write where there is nothing to report."""
+
+    def value(row: Row) -> Value:
+        if any(name not in row for name in field.sources):
+            return None
+        text = " ".join(written(row[name]) for name in field.sources)
+        if not text:
+            return 1 if "" in field.is_in else None
+        return int((first_group(field.pattern, text) or "") in field.is_in)
+
+    return value
+
+
 def _raw(row: Row, field: Field) -> str | None:
     if field.value is not None:
         return field.value
+    names = dict(field.names)
+    if len(field.sources) == 1 and (other := names.get(written(row.get(field.sources[0])))) is not None:
+        return other
     found = [text_of(row.get(name)) for name in field.sources]
     if None in found:
-        is_empty = "" in field.is_in and all(name in row for name in field.sources)
-        return "" if is_empty else None
-    text = found[0] if len(found) == 1 else " ".join(str(it) for it in found)
-    assert text is not None
-    text = first_group(field.pattern, text) or ""
-    if text in NONE or text in field.none:
         return None
-    return dict(field.names).get(text, text) if field.names else text
+    text = first_group(field.pattern, " ".join(map(str, found))) or ""
+    return None if text in NONE or text in field.none else names.get(text, text)
 
 
 def first_group(pattern: re.Pattern[str] | None, text: str | None) -> str | None:
@@ -140,28 +155,48 @@ def first_group(pattern: re.Pattern[str] | None, text: str | None) -> str | None
 
 
 def text_of(value: object) -> str | None:
-    """The value as text. Headers of some servers are lists (Caddy): one member is the value itself."""
-    if isinstance(value, list):
-        value = ", ".join(map(str, value))
-    if value is None or value in NONE:
+    """The value as text; ``None`` if it is missing."""
+    text = written(value)
+    if text in NONE:
         return None
-    return str(int(value)) if isinstance(value, bool) else str(value)
+    return str(int(value)) if isinstance(value, bool) else text
+
+
+def written(value: object) -> str:
+    """The value as a log has it, empty if it is null. Headers of some servers are lists (Caddy): one member is the value itself.
+    Whole numbers have no decimals: pandas makes ``499.0`` of a column that has missing values.
+    """
+    if value is None:
+        return ""
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and value.is_integer() and abs(value) <= MAX_COUNT:
+        return str(int(value))
+    return str(value)
 
 
 def _convert(column: Column, field: Field) -> Callable[[str], Value]:
-    if field.is_in:
-        return lambda text: int(text in field.is_in)
     if field.time:
         return _TIME_FORMS[field.time]
     if field.is_network:
         return network_of
     if column.kind == "text":
-        return lambda text: text
+        return _unicode
     factor = factor_of(column, field)
     if column.kind == "number":
         return lambda text: _number(text, factor)
     limit = MAX_HASH if column.name == "arm_unit" else MAX_COUNT
     return lambda text: _count(text, factor, limit)
+
+
+_HALVES: Final = re.compile("[\ud800-\udfff]")
+
+
+def _unicode(text: str) -> str:
+    """The text without halves of characters, which are bytes that are no UTF-8, or escapes of JSON."""
+    return text if text.isascii() else _HALVES.sub("\ufffd", text)
 
 
 def _count(text: str, factor: Decimal, limit: int = MAX_COUNT) -> int:
@@ -240,7 +275,10 @@ def _clf(text: str) -> int:
 def _unix_ns(time: datetime) -> int:
     aware = time if time.tzinfo else time.replace(tzinfo=UTC)
     since = aware - datetime(1970, 1, 1, tzinfo=UTC)
-    return ((since.days * 86400 + since.seconds) * 10**6 + since.microseconds) * 1000
+    ns = ((since.days * 86400 + since.seconds) * 10**6 + since.microseconds) * 1000
+    if not 0 <= ns <= MAX_COUNT:
+        raise RowError(f"no possible time: {time.isoformat()}")
+    return ns
 
 
 _TIME_FORMS: Final[dict[str, Callable[[str], int]]] = {

@@ -377,7 +377,7 @@ class _Rows:
 
 def _hash(text: str) -> int:
     """63 bits, a type that every engine has."""
-    digest = hashlib.blake2b(text.encode("utf-8", "surrogateescape"), digest_size=8).digest()
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little") >> 1
 
 

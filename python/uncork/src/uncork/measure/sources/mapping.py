@@ -14,7 +14,7 @@ from uncork.measure.mappings import MAPPINGS
 from uncork.measure.own import KINDS as METRIC_KINDS
 from uncork.measure.own import OwnMetric
 from uncork.measure.schema import COLUMNS, SOURCES, Column
-from uncork.measure.sources.fields import TIME_FORMS, Field, units_of
+from uncork.measure.sources.fields import TIME_FORMS, Field, units_of, written
 
 FORMATS: Final = ("json", "csv", "w3c", "pattern", "text", "parquet")
 KINDS: Final = ("prefix", "cookie", "header")
@@ -237,7 +237,10 @@ def _metrics(entries: Table[str, Any], place: str) -> tuple[tuple[OwnMetric, ...
 
 def _condition(entry: Any, where: str) -> Field:
     """A field that is 1 where the condition holds."""
-    return _field(Column("condition", "count"), entry, where)
+    field = _field(Column("condition", "count"), entry, where)
+    if not field.is_in:
+        raise InputError(where, "a condition needs is, the values for which it holds", 'write is = ["499"]')
+    return field
 
 
 def _field(column: Column, entry: Any, where: str, is_required: bool = False) -> Field:
@@ -257,8 +260,8 @@ def _field(column: Column, entry: Any, where: str, is_required: bool = False) ->
         value=None if "value" not in entry else str(entry["value"]),
         unit=entry.get("unit"),
         time=entry.get("time"),
-        is_in=tuple(str(it) for it in entry.get("is", ())),
-        none=tuple(str(it) for it in entry.get("none", ())),
+        is_in=_values(entry, "is", where),
+        none=_values(entry, "none", where),
         any_of=tuple(_condition(it, where) for it in entry.get("any", ())),
         is_end=bool(entry.get("end", False)),
         is_network=bool(entry.get("network", False)),
@@ -266,6 +269,14 @@ def _field(column: Column, entry: Any, where: str, is_required: bool = False) ->
         names=tuple((str(a), str(b)) for a, b in entry.get("names", {}).items()),
         is_required=is_required,
     )
+
+
+def _values(entry: dict[str, Any], key: str, where: str) -> tuple[str, ...]:
+    """The texts of a list of values."""
+    values = entry.get(key, [])
+    if not isinstance(values, list) or any(isinstance(it, list | dict) for it in values):
+        raise InputError(f"{where}.{key}", f"{values!r} is not a list of values", f'write {key} = ["{values}"]')
+    return tuple(written(it) for it in values)
 
 
 def _names(of: Any) -> tuple[str, ...]:
