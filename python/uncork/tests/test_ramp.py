@@ -78,6 +78,37 @@ def test_a_cell_with_harm_is_excluded_first(tmp_path: Path) -> None:
     assert text.index('country = ["DE"]') < text.index('country = ["PE"]')
 
 
+def test_cells_with_harm_are_excluded_by_the_keys_of_all_of_them(tmp_path: Path) -> None:
+    """`x` is a country and a listener: only the listener breaks a guardrail."""
+    cells = (
+        cell("PE", 1.1, key="country", guardrails=(guarded("broken", 0.08),)),
+        cell("x", 1.1, key="country", guardrails=(guarded("holds"),)),
+        cell("DE", 1.1, key="country", guardrails=(guarded("holds"),)),
+        cell("x", 1.1, key="listener", guardrails=(guarded("broken", 0.06),)),
+        cell("y", 1.1, key="listener", guardrails=(guarded("holds"),)),
+    )
+    out = tmp_path / "policy.toml"
+    path = result(analysis(cells, guardrails=(guarded("holds"),)), tmp_path / "r.json")
+    assert main(["policy", str(path), "-o", str(out), "--key", KEY]) == 0
+    rules = out.read_text(encoding="utf-8").partition("[[rule]]")[2]
+    kept, _, enabled = rules.partition("experiment = ")
+    assert 'country = ["PE"]' in kept
+    assert 'listener = ["x"]' in kept
+    assert 'country = ["x", "DE"]' in kept[kept.index('listener = ["x"]') :] + enabled
+    assert 'country = ["PE", "x"]' not in rules
+
+
+def test_a_result_without_the_keys_of_cells_with_harm_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = result(analysis(MIXED), tmp_path / "r.json")
+    found = json.loads(path.read_text(encoding="utf-8"))
+    found["verdict"]["worse"] = ["DE"]
+    path.write_text(json.dumps(found), encoding="utf-8")
+    assert main(["policy", str(path), "--key", KEY]) == 2
+    assert "analyse the records again" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("of", "why"),
     [

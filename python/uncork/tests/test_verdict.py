@@ -6,7 +6,7 @@ import pytest
 
 from made import FACTS, analysis, cell, effect, guarded, row
 from uncork.experiment.decisions import decided
-from uncork.experiment.result import Analysis, Finding, Verdict
+from uncork.experiment.result import Analysis, Finding, Measure, Place, Verdict
 from uncork.experiment.rows import Settings
 from uncork.experiment.terminal import scorecard
 from uncork.experiment.verdict import decide
@@ -33,7 +33,7 @@ def test_losses_come_first_then_enable_then_wait() -> None:
         "Enable bbr for Asia; not enough data for Africa (about 9 more days)."
     )
     assert (verdict.enable, verdict.keep, verdict.wait) == (("Asia",), ("Europe",), ("Africa",))
-    assert (verdict.worse, verdict.exit_status) == (("Europe",), 1)
+    assert (verdict.worse, verdict.exit_status) == ((Place("region", "Europe"),), 1)
 
 
 def test_equal_cells_follow_the_whole() -> None:
@@ -56,7 +56,7 @@ def test_a_chance_cell_does_not_turn_the_headline() -> None:
 def test_one_bad_network_among_many_is_named() -> None:
     cells = tuple(cell(f"AS{n}", 1.05 if n != 7 else 0.92, 0.015, key="asn") for n in range(40))
     verdict = judged(analysis(cells))
-    assert verdict.worse == ("AS7",)
+    assert verdict.worse == (Place("asn", "AS7"),)
     assert "AS7 (−8.0 %)" in verdict.sentence
     assert len(verdict.enable) == 39
     assert verdict.exit_status == 1
@@ -119,7 +119,7 @@ def test_guardrail_that_is_broken_in_one_cell_is_named() -> None:
         "Bbr breaks a guardrail in Africa (retransmitted 5.00 % against 1.00 %"
     )
     assert verdict.enable == ("Asia", "Europe", "Oceania")
-    assert (verdict.broken, verdict.exit_status) == (("Africa",), 1)
+    assert (verdict.broken, verdict.exit_status) == ((Place("region", "Africa"),), 1)
 
 
 def test_likely_broken_guardrail_is_not_enabled() -> None:
@@ -226,3 +226,71 @@ def test_cells_that_hold_back_all_others_are_named_with_the_way_to_leave_them_ou
     assert verdict.reasons[0].endswith('without these cells: --exclude "region=Africa".')
     enabled = judged(analysis(cells, guardrails=(guarded("holds"),)))
     assert not any("--exclude" in reason for reason in enabled.reasons)
+
+
+LISTENERS = (
+    cell("x", 1.05, key="listener", guardrails=(guarded("broken", 0.06),)),
+    cell("y", 1.05, key="listener", guardrails=(guarded("holds"),)),
+)
+REGIONS = (
+    cell("Africa", 1.05, guardrails=(guarded("broken", 0.08),)),
+    *(cell(name, 1.05, guardrails=(guarded("holds"),)) for name in ("Asia", "Europe", "Oceania")),
+)
+
+
+def test_broken_cells_of_two_keys_are_both_named() -> None:
+    verdict = judged(analysis((*REGIONS, *LISTENERS), guardrails=(guarded("holds"),)))
+    assert verdict.broken == (Place("region", "Africa"), Place("listener", "x"))
+    assert verdict.sentence.startswith("Bbr breaks a guardrail in Africa (retransmitted")
+    assert "Bbr breaks a guardrail in listener x (retransmitted" in verdict.sentence
+
+
+def test_losses_of_two_keys_are_both_named() -> None:
+    networks = (cell(f"AS{n}", 0.5 if n == 0 else 1.1, 0.02, key="asn") for n in range(6))
+    verdict = judged(analysis((cell("Asia", 1.1), cell("Europe", 0.9), *networks)))
+    assert verdict.worse == (Place("region", "Europe"), Place("asn", "AS0"))
+    assert "worse in Europe (−10.0 %)" in verdict.sentence
+    assert "worse in network AS0 (−50 %)" in verdict.sentence
+
+
+def test_stop_is_proven_only_in_cells_that_break_the_same_guardrail() -> None:
+    other = replace(
+        guarded("broken"), row=replace(guarded("broken").row, measure=Measure("aborted", "ratio"))
+    )
+    other = replace(other, row=replace(other.row, title="aborted"))
+    cells = (
+        cell("Asia", 1.05, guardrails=(guarded("broken"), guarded("holds"))),
+        cell("Europe", 1.05, guardrails=(other,)),
+    )
+    sentence = judged(analysis(cells, guardrails=(guarded("broken"),))).sentence
+    assert "This is proven in Asia." in sentence
+    assert "Bbr breaks a guardrail in Europe (aborted 5.00 % against 1.00 %" in sentence
+
+
+AA = replace(FACTS, controllers=("cubic", "cubic"))
+
+
+def test_aa_test_that_breaks_a_guardrail_is_a_difference() -> None:
+    same = (replace(row(1.0, "inconclusive"), effect=effect(1.0)),)
+    verdict = judged(analysis(scorecard=same, guardrails=(guarded("broken"),), facts=AA))
+    assert (verdict.decision, verdict.exit_status) == ("A/A", 4)
+    assert "bbr breaks a guardrail (retransmitted 5.00 % against 1.00 %" in verdict.sentence
+    assert "find the fault of the pipeline first." in verdict.sentence
+
+
+def test_aa_test_that_breaks_a_guardrail_in_a_cell_of_the_second_key_names_it() -> None:
+    same = (replace(row(1.0, "inconclusive"), effect=effect(1.0)),)
+    cells = (cell("Asia", 1.0, guardrails=(guarded("holds"),)), *LISTENERS)
+    verdict = judged(analysis(cells, scorecard=same, guardrails=(guarded("holds"),), facts=AA))
+    assert "a guardrail is broken in listener x" in verdict.sentence
+    assert (verdict.broken, verdict.exit_status) == ((Place("listener", "x"),), 4)
+
+
+def test_aa_test_where_a_secondary_measure_differs_has_the_status_of_its_sentence() -> None:
+    rows = (
+        replace(row(1.0, "inconclusive"), effect=effect(1.0)),
+        row(1.3, "better", "secondary", "completion"),
+    )
+    verdict = judged(analysis(scorecard=rows, facts=AA))
+    assert "differs: find the fault" in verdict.sentence
+    assert verdict.exit_status == 4

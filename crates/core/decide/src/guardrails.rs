@@ -18,8 +18,8 @@ const MIN_ERROR: f64 = 1e-9;
 /// Probability from which a limit counts as likely kept.
 const MIN_KEPT: f64 = 0.5;
 
-/// State of the evidence about a limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// State of the evidence about a limit, the best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GuardrailState {
     /// The interval is within the limit.
     Holds,
@@ -80,7 +80,10 @@ fn states(case: &Case, groups: &[Group], otherwise: &BTreeMap<&str, f64>) -> Vec
         let guards: Vec<&Guardrail> = places.iter().map(|(_, one)| *one).collect();
         for ((place, one), kept) in places.iter().zip(probability_kept(&guards, case.level)) {
             let kept = kept.or_else(|| otherwise.get(measure.as_str()).copied());
-            states[*place].insert(measure.clone(), state(one, kept, case, tests));
+            let state = state(one, kept, case, tests);
+            // Of two limits on one measure, the state further from keeping counts.
+            let worst = states[*place].entry(measure.clone()).or_insert(state);
+            *worst = (*worst).max(state);
         }
     }
     states

@@ -133,11 +133,16 @@ pub fn decide(case: &Case) -> Decision {
         ..cells(case, guards, is_kept)
     };
     if let Some(block) = case.block {
-        // Such records prove nothing, harm included.
-        let differs = matches!(state, EffectState::Better | EffectState::Worse);
         decision.action = Action::None(block);
         decision.override_cells(Advice::None, Reason::Blocked(block));
-        (decision.worse, decision.broken) = (Vec::new(), Vec::new());
+        decision.worse = Vec::new();
+        if block != Block::AaTest {
+            // Such records prove nothing, harm included.
+            decision.broken = Vec::new();
+        }
+        let differs = matches!(state, EffectState::Better | EffectState::Worse)
+            || is_broken
+            || !decision.broken.is_empty();
         decision.exit_status = if block == Block::AaTest && !differs { 0 } else { 4 };
     } else if is_broken {
         decision.action = Action::Stop;

@@ -41,8 +41,8 @@ def ramp_policy(result: Mapping[str, Any], ramp: Ramp) -> str:
     """The policy as TOML. Raises InputError where the verdict says no policy."""
     verdict = _usable(result, ramp)
     name = f"{result['facts']['experiment']}-ramp"
-    kept = [*verdict["worse"], *verdict["broken"]]
-    harmed = [cell for cell in result["cells"] if cell["value"] in kept]
+    kept = [(place["key"], place["value"]) for place in [*verdict["worse"], *verdict["broken"]]]
+    harmed = [cell for cell in result["cells"] if (cell["key"], cell["value"]) in kept]
     lines = _head(result, ramp, name)
     lines += _arms(name, ramp)
     for key in dict.fromkeys(cell["key"] for cell in harmed):
@@ -60,6 +60,9 @@ def _usable(result: Mapping[str, Any], ramp: Ramp) -> Mapping[str, Any]:
     verdict = result.get("verdict")
     if not isinstance(verdict, Mapping) or not str(result.get("schema", "")).startswith("experiment-"):
         raise InputError(ramp.source, "not a result of analyze", "name the result.json that analyze -o wrote")
+    if not all(isinstance(place, Mapping) for place in [*verdict["worse"], *verdict["broken"]]):
+        problem = "an earlier version made it, without the keys of cells with harm"
+        raise InputError(ramp.source, problem, "analyse the records again")
     decision = verdict["decision"]
     if decision not in ("enable", "enable some"):
         raise InputError(

@@ -324,6 +324,14 @@ class Facts:
 
 
 @dataclass(frozen=True)
+class Place:
+    """A cell by its name: cells of two keys may have equal values."""
+
+    key: str
+    value: str
+
+
+@dataclass(frozen=True)
 class Verdict:
     """The decision in words."""
 
@@ -339,10 +347,10 @@ class Verdict:
     exit_status: int
     key: str = ""
     """Of the cells in `enable`, `keep` and `wait`; empty: there are none."""
-    worse: tuple[str, ...] = ()
-    """Cells of any key with a proven loss of the primary measure, the largest first."""
-    broken: tuple[str, ...] = ()
-    """Cells of any key with a broken guardrail."""
+    worse: tuple[Place, ...] = ()
+    """Cells of all keys with a proven loss of the primary measure; of each key the largest first."""
+    broken: tuple[Place, ...] = ()
+    """Cells of all keys with a broken guardrail; of each key the furthest beyond its limit first."""
     heterogeneous: bool = False
     """Whether the cells differ by more than chance."""
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from uncork.experiment import measures, words
 from uncork.experiment.decide import Decision
 from uncork.experiment.decisions import aimed, decision_of, first_key, primary_row, two_digits
-from uncork.experiment.result import Analysis, Cell, Guarded, Row, Verdict
+from uncork.experiment.result import Analysis, Cell, Guarded, Place, Row, Verdict
 from uncork.experiment.rows import Settings
 from uncork.measure.stats import power
 
@@ -40,9 +40,10 @@ def decide(analysis: Analysis, settings: Settings) -> Verdict:
     keys = list(dict.fromkeys(cell.key for cell in analysis.cells)) or [""]
     found = {key: decision_of(analysis, settings, key) for key in keys}
     first = found[keys[0]]
-    worse, broken = _harmed(keys, found)
-    sentence, reasons = _sentence(analysis, settings, first, worse, broken)
-    status = HARM if (worse or broken) and first.exit_status == 0 else first.exit_status
+    worse = [Place(key, name) for key in keys for name in found[key].worse]
+    broken = [Place(key, name) for key in keys for name in found[key].broken]
+    sentence, reasons = _sentence(analysis, settings, found, worse, broken)
+    status = _status(analysis, first, worse, broken)
     return Verdict(
         first.decision,
         sentence,
@@ -52,26 +53,27 @@ def decide(analysis: Analysis, settings: Settings) -> Verdict:
         first.wait,
         status,
         key=first_key(analysis),
-        worse=tuple(name for _, name in worse),
-        broken=tuple(name for _, name in broken),
+        worse=tuple(worse),
+        broken=tuple(broken),
         heterogeneous=first.heterogeneous,
     )
 
 
-Places = list[tuple[str, str]]
-"""Key and value of cells."""
-
-
-def _harmed(keys: Sequence[str], found: dict[str, Decision]) -> tuple[Places, Places]:
-    """Cells with a proven loss, and with a broken guardrail: those of the first key that has any."""
-    worse = next(([(key, name) for name in found[key].worse] for key in keys if found[key].worse), [])
-    broken = next(([(key, name) for name in found[key].broken] for key in keys if found[key].broken), [])
-    return worse, broken
+def _status(analysis: Analysis, first: Decision, worse: Sequence[Place], broken: Sequence[Place]) -> int:
+    if first.decision == "A/A":
+        return NO_VERDICT if _differences(analysis, broken) else first.exit_status
+    return HARM if (worse or broken) and first.exit_status == 0 else first.exit_status
 
 
 def _sentence(
-    analysis: Analysis, settings: Settings, found: Decision, worse: Places, broken: Places
+    analysis: Analysis,
+    settings: Settings,
+    by_key: Mapping[str, Decision],
+    worse: Sequence[Place],
+    broken: Sequence[Place],
 ) -> tuple[str, tuple[str, ...]]:
+    """`by_key`: the decisions by the cells of each key. The first decides."""
+    found = next(iter(by_key.values()))
     if found.decision == "blocked":
         return _blocked(analysis)
     if found.decision == "refused":
@@ -79,17 +81,17 @@ def _sentence(
         title = row.title if row else "the primary measure"
         return f"No verdict: {title} comes from a plain log, {PLAIN_LOG}", (PLAIN_LOG_REMEDY,)
     if found.decision == "stop":
-        return _stopped(analysis, broken, _losses(analysis, found, worse))
+        return _stopped(analysis, broken, _losses(analysis, by_key, worse))
     if found.decision == "A/A":
-        return _same_controller(analysis), ()
+        return _same_controller(analysis, broken), ()
     primary = primary_row(analysis)
     if primary is None or primary.effect is None:
         why = primary.reason if primary else "the records have none of throughput, bandwidth and completion"
         return f"No verdict yet: {why}.", ()
     lead = [
-        *_losses(analysis, found, worse),
+        *_losses(analysis, by_key, worse),
         *_broken_cells(analysis, broken),
-        *_likely_broken_cells(analysis, worse + broken),
+        *_likely_broken_cells(analysis, [*worse, *broken]),
     ]
     main = _by_whole(analysis, settings, found, primary) if _is_pooled(analysis, found) else ""
     sentences = [*lead, main or _by_cells(analysis, found, primary)]
@@ -123,14 +125,29 @@ def _blocked(analysis: Analysis) -> tuple[str, tuple[str, ...]]:
     return f"No verdict: {_lower(blocks[0].sentence)}", reasons
 
 
-def _stopped(analysis: Analysis, broken: Places, losses: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+def _stopped(
+    analysis: Analysis, broken: Sequence[Place], losses: Sequence[str]
+) -> tuple[str, tuple[str, ...]]:
+    """A cell counts as a proof only if it breaks a guardrail that is broken over all clients."""
     guards = [one for one in analysis.guardrails if one.state == "broken"]
+    measures_broken = {one.row.measure for one in guards}
+    proofs = [
+        place
+        for place in broken
+        if measures_broken & {one.row.measure for one in _broken_guards(_cell(analysis, place))}
+    ]
+    others = [place for place in broken if place not in proofs]
     which = "a guardrail" if len(guards) == 1 else f"{len(guards)} guardrails"
-    where = [f"This is proven in {_named([name for _, name in broken])}."] if broken else []
-    sentence = f"Stop: {analysis.facts.names[1]} breaks {which}: {_limits(guards)}."
+    where = words.listed([_in_key(analysis, key, names) for key, names in _by_key(proofs).items()])
+    sentences = [
+        f"Stop: {analysis.facts.names[1]} breaks {which}: {_limits(guards)}",
+        *([f"This is proven {where}"] if proofs else []),
+        *_broken_cells(analysis, others),
+        *losses,
+    ]
     row = primary_row(analysis)
     reasons = [f"Over all clients, {effect_words(row)}."] if row else []
-    return " ".join([sentence, *where, *(f"{loss}." for loss in losses)]), tuple(reasons)
+    return " ".join(f"{_capital(one)}." for one in sentences), tuple(reasons)
 
 
 def _limits(guards: Sequence[Guarded]) -> str:
@@ -139,43 +156,76 @@ def _limits(guards: Sequence[Guarded]) -> str:
     )
 
 
-def _same_controller(analysis: Analysis) -> str:
+def _same_controller(analysis: Analysis, broken: Sequence[Place]) -> str:
     """An A/A test: both arms run the same, so any difference is a fault of the pipeline."""
-    differ = [row.name for row in analysis.scorecard if row.verdict in ("better", "worse")]
+    differ = _differences(analysis, broken)
     same = f"Both arms run {analysis.facts.controllers[0]}: this is an A/A test."
     if differ:
-        return f"{same} Yet {words.listed(differ)} differ: find the fault of the pipeline first."
+        return f"{same} Yet {'; '.join(differ)}: find the fault of the pipeline first."
     return f"{same} Nothing differs by more than chance."
 
 
-def _losses(analysis: Analysis, found: Decision, worse: Places) -> list[str]:
-    """Proven losses by name, the largest first. Where all are alike the headline says it."""
-    if not worse or (found.state == "worse" and not found.heterogeneous):
-        return []
-    cells = [_cell(analysis, *place) for place in worse]
-    with_change = _with_changes(cells)
-    row = cells[0].primary
+def _differences(analysis: Analysis, broken: Sequence[Place]) -> list[str]:
+    """What differs though both arms run the same: measures, and guardrails over all clients and in cells."""
+    differ = [row.name for row in analysis.scorecard if row.verdict in ("better", "worse")]
+    guards = [one for one in analysis.guardrails if one.state == "broken"]
+    found = [f"{words.listed(differ)} {'differs' if len(differ) == 1 else 'differ'}"] if differ else []
+    found += [f"{analysis.facts.names[1]} breaks a guardrail ({_limits(guards)})"] if guards else []
+    for key, places in _by_key(broken).items():
+        found.append(f"a guardrail is broken {_in_key(analysis, key, places)}")
+    return found
+
+
+def _by_key(places: Sequence[Place]) -> dict[str, list[str]]:
+    """Values by key."""
+    found: dict[str, list[str]] = {}
+    for place in places:
+        found.setdefault(place.key, []).append(place.value)
+    return found
+
+
+def _in_key(analysis: Analysis, key: str, names: Sequence[str]) -> str:
+    """`in Europe`, of the key that decides; else `in listener b`, because values of two keys may be equal."""
+    which = "" if key == first_key(analysis) else f"{key_words(key)} "
+    return f"in {which}{_named(names)}"
+
+
+def _losses(analysis: Analysis, by_key: Mapping[str, Decision], worse: Sequence[Place]) -> list[str]:
+    """Proven losses by name and key, the largest first. Where all are alike the headline says it."""
     control, treated = analysis.facts.names
-    name = row.name if row else "the primary measure"
-    return [f"With {treated}, {name} is worse in {_named(with_change)}: keep {control} there"]
+    sentences = []
+    for key, names in _by_key(worse).items():
+        if by_key[key].state == "worse" and not by_key[key].heterogeneous:
+            continue
+        cells = [_cell(analysis, Place(key, name)) for name in names]
+        row = cells[0].primary
+        name = row.name if row else "the primary measure"
+        where = _in_key(analysis, key, _with_changes(cells))
+        sentences.append(f"With {treated}, {name} is worse {where}: keep {control} there")
+    return sentences
 
 
-def _broken_cells(analysis: Analysis, broken: Places) -> list[str]:
-    if not broken:
-        return []
-    cells = [_cell(analysis, *place) for place in broken]
-    first = [one for one in cells[0].guardrails if one.state == "broken"]
+def _broken_cells(analysis: Analysis, broken: Sequence[Place]) -> list[str]:
+    """Cells that break a guardrail, by key; the first of each key with its limits."""
     control, treated = analysis.facts.names
-    named = _named([f"{cell.value} ({_limits(first)})" if cell is cells[0] else cell.value for cell in cells])
-    return [f"{treated} breaks a guardrail in {named}: keep {control} there"]
+    sentences = []
+    for key, names in _by_key(broken).items():
+        limits = _limits(_broken_guards(_cell(analysis, Place(key, names[0]))))
+        where = _in_key(analysis, key, [f"{names[0]} ({limits})", *names[1:]])
+        sentences.append(f"{treated} breaks a guardrail {where}: keep {control} there")
+    return sentences
 
 
-def _likely_broken_cells(analysis: Analysis, named: Places) -> list[str]:
+def _broken_guards(cell: Cell) -> list[Guarded]:
+    return [one for one in cell.guardrails if one.state == "broken"]
+
+
+def _likely_broken_cells(analysis: Analysis, named: Sequence[Place]) -> list[str]:
     """Cells in which the interval of one look is beyond a limit, and that are not named yet."""
     beyond = {
         cell.value: found
         for cell in decision_cells(analysis)
-        if (cell.key, cell.value) not in named
+        if Place(cell.key, cell.value) not in named
         and (found := [one for one in cell.guardrails if _is_beyond(one)])
     }
     if not beyond:
@@ -186,11 +236,11 @@ def _likely_broken_cells(analysis: Analysis, named: Places) -> list[str]:
     return [f"A guardrail is likely broken in {_named(names)}"]
 
 
-def _without(analysis: Analysis, found: Decision, broken: Places) -> tuple[str, ...]:
+def _without(analysis: Analysis, found: Decision, broken: Sequence[Place]) -> tuple[str, ...]:
     """Where cells with a broken guardrail hold back all others: how to decide for those."""
     if not broken or found.enable or all(one.state != "likely broken" for one in analysis.guardrails):
         return ()
-    options = " ".join(f'--exclude "{key}={value}"' for key, value in broken[:MAX_NAMES])
+    options = " ".join(f'--exclude "{one.key}={one.value}"' for one in broken[:MAX_NAMES])
     rest = " and the other cells of the table" if len(broken) > MAX_NAMES else ""
     return (f"To decide for the others, analyse without these cells: {options}{rest}.",)
 
@@ -208,8 +258,8 @@ def _with_changes(cells: Sequence[Cell]) -> list[str]:
     ]
 
 
-def _cell(analysis: Analysis, key: str, value: str) -> Cell:
-    return next(cell for cell in analysis.cells if (cell.key, cell.value) == (key, value))
+def _cell(analysis: Analysis, place: Place) -> Cell:
+    return next(cell for cell in analysis.cells if Place(cell.key, cell.value) == place)
 
 
 def _is_pooled(analysis: Analysis, found: Decision) -> bool:
@@ -288,11 +338,6 @@ def _reasons(analysis: Analysis, primary: Row, settings: Settings) -> tuple[str,
     not_shown = [one for one in analysis.guardrails if one.state in ("open", "likely holds")]
     if not_shown:
         sentences.append(f"Not shown to hold: {words.listed([_open(one) for one in not_shown])}.")
-    first = {cell.key for cell in decision_cells(analysis)}
-    hurt = [c for c in analysis.cells if c.key not in first and c.primary and c.primary.verdict == "worse"]
-    for key in dict.fromkeys(cell.key for cell in hurt):
-        where = words.listed(_with_changes([cell for cell in hurt if cell.key == key])[:4])
-        sentences.append(f"It hurts, by {key_words(key)}: {where}.")
     if settings.look and settings.look[0] < settings.look[1]:
         sentences.append(
             f"This is look {settings.look[0]} of {settings.look[1]}: intervals are as wide as always, "

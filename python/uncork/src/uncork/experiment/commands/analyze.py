@@ -231,7 +231,7 @@ def follow(arguments: argparse.Namespace, command: str) -> int:
         status = outcome.verdict.exit_status
         if not is_read:
             return status
-        if status == HARM or (due > taken and _is_reached(outcome, settings)):
+        if status == HARM or _is_faulty(outcome) or (due > taken and _is_reached(outcome, settings)):
             console.line(f"{outcome.verdict.sentence}\nreport: {report}")
             return status
         taken = due
@@ -260,6 +260,13 @@ def _is_reached(outcome: Outcome, settings: Settings) -> bool:
     is_crossed = primary is not None and primary.verdict in ("better", "worse")
     decided = outcome.verdict.decision in ("enable", "enable some", "keep")
     return settings.look[0] == settings.look[1] or (is_crossed and decided)
+
+
+def _is_faulty(outcome: Outcome) -> bool:
+    """Whether an A/A test breaks a guardrail, by a bound that holds at every look."""
+    guards = outcome.analysis.guardrails
+    is_broken = bool(outcome.verdict.broken) or any(one.state == "broken" for one in guards)
+    return outcome.verdict.decision == "A/A" and is_broken
 
 
 def _state(sources: list[Source]) -> object:

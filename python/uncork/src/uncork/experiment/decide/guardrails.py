@@ -25,6 +25,8 @@ MIN_LIMIT = 1e-4
 MIN_ERROR = 1e-9
 MIN_KEPT = 0.5
 """Probability from which a limit counts as likely kept."""
+STATES = ("holds", "likely holds", "open", "likely broken", "broken")
+"""The best first."""
 
 
 def guardrail_state(one: Guardrail, kept: float | None, *, is_final: bool, level: float, tests: int) -> str:
@@ -92,9 +94,9 @@ def _states(
         kept = probability_kept([one for _, one in places], case.level)
         for (n, one), p in zip(places, kept, strict=True):
             p = otherwise.get(measure) if p is None else p
-            states[n][measure] = guardrail_state(
-                one, p, is_final=case.is_final, level=case.level, tests=tests
-            )
+            state = guardrail_state(one, p, is_final=case.is_final, level=case.level, tests=tests)
+            # Of two limits on one measure, the state further from keeping counts.
+            states[n][measure] = max(state, states[n].get(measure, state), key=STATES.index)
     return states
 
 

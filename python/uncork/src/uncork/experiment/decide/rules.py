@@ -50,10 +50,12 @@ def decide(case: Case) -> Decision:
     state = effect_state(whole, whole.p_value if whole else None, case.alpha, case.worth)
     cells, names = judged.cells, judged.names
     if case.block:
-        # Such records prove nothing, harm included.
         decision, cells = case.block, _all(cells, "none", case.block)
-        names = {"worse": (), "broken": ()}
-        status = 0 if case.block == "A/A" and state not in ("better", "worse") else NO_VERDICT
+        # Such records prove nothing, harm included. Equal controllers cannot break a limit: the pipeline
+        # does.
+        names = {"worse": (), "broken": names["broken"] if case.block == "A/A" else ()}
+        differs = state in ("better", "worse") or "broken" in whole_guards.values() or names["broken"]
+        status = 0 if case.block == "A/A" and not differs else NO_VERDICT
     elif "broken" in whole_guards.values():
         decision, cells, status = "stop", _all(cells, "keep", "stop"), HARM
     else:
