@@ -252,3 +252,19 @@ def test_only_what_is_shown_is_counted() -> None:
     assert needed.by_day(settings, counted, metrics)["size_class", "day"] == ("throughput", "completion")
     declared = replace(settings, primary=Measure("completion", "p90"))
     assert set(needed.of_past(declared, counted, metrics).values()) == {("completion",)}
+
+
+def test_declared_primary_that_no_record_has_gives_way_to_completion_over_all_clients_too() -> None:
+    rng = np.random.default_rng(31)
+    settings = Settings(primary=Measure("throughput", "p50"))
+    found = analysed({"r": {"completion": distribution(rng, 0.8)}}, settings)
+    assert [str(row.measure) for row in found.scorecard if row.role == "primary"] == ["completion:p50"]
+    assert found.notes[0].startswith("No record has p50 throughput")
+
+
+def test_limits_that_the_records_cannot_show_are_listed() -> None:
+    rng = np.random.default_rng(32)
+    found = analysed({"r": {"throughput": distribution(rng)}})
+    assert any(
+        note.startswith("Not guarded, because no record has it: retransmitted") for note in found.notes
+    )

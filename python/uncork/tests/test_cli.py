@@ -76,6 +76,23 @@ def test_help_begins_with_examples(command: str, capsys: pytest.CaptureFixture[s
         (["analyze", "RECORDS", "--primary", "throughput:p5"], ["throughput:p50"]),
         (["analyze", "RECORDS", "--guardrail", "retransmitted=2"], ["10%", "2pp"]),
         (["analyze", "RECORDS", "--guardrail", "first_byte:p90=1pp"], ["not a share", "first_byte:p90=10%"]),
+        (
+            ["analyze", "RECORDS", "--guardrail", "aborted=1pp", "--guardrail", "aborted=9pp"],
+            ["--guardrail aborted=9pp", "has the limit 1pp already", "once"],
+        ),
+        (
+            ["analyze", "RECORDS", "--guardrail", "early_resent=2pp"],
+            ["early_resent", "no record", "leave it out"],
+        ),
+        (["analyze", "RECORDS", "--by", "arm"], ["--by arm", "depends on the arm", "--by country"]),
+        (
+            ["analyze", "RECORDS", "--unit-columns", "service_country", "--by", "service_country"],
+            ["--by service_country", "names units"],
+        ),
+        (
+            ["analyze", "RECORDS", "--since", "2026-11-09", "--until", "2026-11-02"],
+            ["--since 2026-11-09", "not before --until 2026-11-02"],
+        ),
         (["analyze", "RECORDS", "--worth", "0.01"], ["--worth 0.01", "2%"]),
         (["analyze", "RECORDS", "--since", "yesterday"], ["--since yesterday", "2026-11-02"]),
         (["analyze", "RECORDS", "--experiment", "other"], ["other"]),
@@ -91,6 +108,14 @@ def test_errors_name_place_and_remedy(
     real = {"RECORDS": records(), "OUT": str(tmp_path / "out")}
     error = failed(capsys, *(real.get(word, word) for word in arguments))
     assert all(word in error for word in words), error
+
+
+def test_a_bug_is_not_the_status_of_proven_harm(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("uncork.experiment.commands.analyze.read_records", lambda *_: 1 / 0)
+    assert main(["analyze", records()]) == 5
+    assert "a bug of uncork: ZeroDivisionError" in capsys.readouterr().err
 
 
 def test_unknown_option_exits_with_2(capsys: pytest.CaptureFixture[str]) -> None:

@@ -206,3 +206,20 @@ def test_every_number_is_finite(buckets: int, most: int, is_rate: bool, seed: in
         assert low - 1e-9 <= found.difference <= high + 1e-9
     assert found.ratio_interval(0.95)[0] >= 0
     assert 0 < found.p_above(0.0) <= 1
+
+
+def test_equal_shares_in_all_buckets_are_known_exactly() -> None:
+    """Every record resends the same share, so every bucket does: no unit has all bytes resent, or none."""
+    sizes = np.full(100, 4e7)
+    found = known(share_difference(0.0099 * sizes, sizes, 0.0566 * sizes, sizes, units=(400, 400)))
+    assert found.always_valid(0.05)[0] > LIMIT
+    assert found.low < found.difference < found.high
+    few = known(share_difference(0.0099 * sizes[:5], sizes[:5], 0.0566 * sizes[:5], sizes[:5], units=(5, 5)))
+    assert few.low < 0
+
+
+def test_large_harm_in_a_small_cell_is_seen_at_every_look_by_a_narrow_limit() -> None:
+    """157 units without an event and 152 with one in 19 %, in one of 40 cells; the limit is half a point."""
+    rng = np.random.default_rng(13)
+    found = known(share_difference(*arm(rng, 157, 0.0), *arm(rng, 152, 0.19), units=(157, 152)))
+    assert found.always_valid(0.05 / 40, expected=0.01)[0] > 0.005

@@ -57,7 +57,8 @@ def analyse(
     places have different ones on the same day.
     """
     whole = _only(window[()])
-    settings = replace(settings, primary=settings.primary or first_of(whole))
+    declared = settings.primary
+    settings = replace(settings, primary=primary_for(whole, settings) or declared or first_of(whole))
     estimand = _estimand(facts, shares or {}, steps)
     before = _only(past[()]) if () in past else {}
     scorecard = _scorecard(whole, before, settings, estimand)
@@ -79,7 +80,7 @@ def analyse(
         prices=(),
         incidents=incidents(daily, facts, settings.keys, settings, estimand),
         interference=interference(days, shares or {}, facts, settings),
-        notes=_notes(window, settings),
+        notes=(*_instead(declared, settings), *_unguarded(whole, settings), *_notes(window, settings)),
     )
     found = decided(found, settings, lambda cell: _days_more(cell, daily, past, facts, settings))
     return replace(found, prices=_prices(found.cells, settings))
@@ -319,6 +320,20 @@ def _prices(cells: Sequence[Cell], settings: Settings) -> tuple[Price, ...]:
         if sent.control is not None and sent.treated is not None:
             prices.append(Price(cell.value, sent.control, sent.treated, row.effect, cell.share, row.verdict))
     return tuple(prices)
+
+
+def _instead(declared: Measure | None, settings: Settings) -> tuple[str, ...]:
+    """That another measure decides than the declared one."""
+    if declared is None or settings.primary is None or declared == settings.primary:
+        return ()
+    found = measures.name(settings.primary)
+    return (f"No record has {measures.name(declared)}: {found} decides.",)
+
+
+def _unguarded(whole: Cubes, settings: Settings) -> tuple[str, ...]:
+    """Limits that the records cannot show."""
+    lacking = [measures.name(one.measure) for one in settings.guardrails if one.measure.metric not in whole]
+    return (f"Not guarded, because no record has it: {words.listed(lacking)}.",) if lacking else ()
 
 
 def _notes(window: Views, settings: Settings) -> tuple[str, ...]:

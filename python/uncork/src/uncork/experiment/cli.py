@@ -8,6 +8,7 @@ import importlib
 import re
 import shlex
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from functools import partial
@@ -17,7 +18,7 @@ from uncork import __version__
 from uncork.measure import console
 from uncork.measure.errors import InputError, OutputError, not_installed
 
-USAGE, OUTPUT, INTERRUPTED = 2, 3, 130
+USAGE, OUTPUT, BUG, INTERRUPTED = 2, 3, 5, 130
 
 Command = Callable[[argparse.Namespace, str], int]
 
@@ -235,7 +236,21 @@ def run_command(command: Callable[[], int]) -> int:
     except _engine_errors() as error:
         if type(error).__name__ == "InterruptException":
             return _failed("interrupted", INTERRUPTED)
-        return _failed(f"records: {str(error).splitlines()[0]}", USAGE)
+        return _failed(f"records: {str(error).splitlines()[0]}{_remedy(error)}", USAGE)
+    except Exception as error:
+        # Python's own status 1 would say that harm is proven.
+        console.note(traceback.format_exc().rstrip())
+        return _failed(f"a bug of uncork: {type(error).__name__}; report it with the command", BUG)
+
+
+def _remedy(error: Exception) -> str:
+    """What to do about an engine's error, by its kind."""
+    remedies = {
+        "OutOfMemoryException": "allow more with --memory, or read fewer records with --where or --since",
+        "ConversionException": "correct the value, or leave its records out with --exclude",
+    }
+    found = remedies.get(type(error).__name__)
+    return f"; {found}" if found else ""
 
 
 def _engine_errors() -> tuple[type[Exception], ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from uncork.experiment.result import Limit, Measure
 from uncork.measure.errors import InputError
@@ -114,6 +115,18 @@ def parse(text: str, option: str) -> Measure:
 def own_guardrails() -> tuple[Limit, ...]:
     """The limits that metrics of one's own declare."""
     return tuple(parse_limit(f"{name}={metric.limit}") for name, metric in METRICS.items() if metric.limit)
+
+
+def parse_limits(texts: Sequence[str]) -> tuple[Limit, ...]:
+    """One limit for each measure: of two, it would not be clear which was declared."""
+    limits: dict[Measure, str] = {}
+    found = tuple(parse_limit(text) for text in texts)
+    for limit, text in zip(found, texts, strict=True):
+        if limit.measure in limits:
+            problem = f"{name(limit.measure)} has the limit {limits[limit.measure]} already"
+            raise InputError(f"--guardrail {text}", problem, "name each measure once")
+        limits[limit.measure] = text.partition("=")[2]
+    return found
 
 
 def parse_limit(text: str) -> Limit:

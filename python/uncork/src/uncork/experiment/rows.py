@@ -23,6 +23,8 @@ class Settings:
     """Keys by which there is a decision, most important first."""
     primary: Measure | None = None
     guardrails: tuple[Limit, ...] = GUARDRAILS
+    are_limits_named: bool = False
+    """Whether the guardrails were named. Then records that cannot show one of them are refused."""
     worth: float = 0.01
     """The smallest gain that is worth a change of configuration."""
     detect: float = 0.05

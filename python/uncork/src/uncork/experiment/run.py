@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import ibis.expr.types as ir
 
 from uncork.experiment import facts as facts_
-from uncork.experiment import intime, needed
+from uncork.experiment import intime, measures, needed
 from uncork.experiment.analysis import analyse
 from uncork.experiment.health import ratio
 from uncork.experiment.health.balance import check_balance
@@ -150,6 +150,7 @@ def run(
     progress("who ran what, and when")
     question = _question(records, request, query)
     counts = _count(question, keep, progress)
+    _check_limits(request.settings, counts.window[()])
     assigned = _assigned(question)
     facts = _facts(
         question.traffic, question.named, counts.window[()], request, question.since, rejected or {}
@@ -215,6 +216,17 @@ def _count(question: _Question, keep: Keep | None, progress: Progress) -> _Count
         before = needed.of_past(request.settings, of_window, metrics)
         past = count(before, (request.since, question.named.switch))
     return _Counts(of_window, of_days, past)
+
+
+def _check_limits(settings: Settings, counted: Reduced) -> None:
+    """A limit that was named, and that the records cannot show, is no limit."""
+    found = counted.cells.get((), {})
+    for limit in settings.guardrails if settings.are_limits_named else ():
+        if limit.measure.metric not in found:
+            problem = f"no record of the decision has {measures.name(limit.measure)}"
+            raise InputError(
+                f"--guardrail {limit.measure}", problem, "leave it out, or read records that have it"
+            )
 
 
 def _assigned(question: _Question) -> _Assigned:

@@ -86,7 +86,7 @@ def _sentence(
         return _same_controller(analysis, broken), ()
     primary = primary_row(analysis)
     if primary is None or primary.effect is None:
-        why = primary.reason if primary else "the records have none of throughput, bandwidth and completion"
+        why = primary.reason if primary else _no_primary(settings)
         return f"No verdict yet: {why}.", ()
     lead = [
         *_losses(analysis, by_key, worse),
@@ -97,6 +97,12 @@ def _sentence(
     sentences = [*lead, main or _by_cells(analysis, found, primary)]
     hint = _without(analysis, found, broken)
     return " ".join(f"{_capital(one)}." for one in sentences), hint + _reasons(analysis, primary, settings)
+
+
+def _no_primary(settings: Settings) -> str:
+    if settings.primary is not None:
+        return f"no record of the decision has {measures.name(settings.primary)}"
+    return "the records have none of throughput, bandwidth and completion"
 
 
 def price_words(row: Row) -> str:

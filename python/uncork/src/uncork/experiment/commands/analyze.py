@@ -54,15 +54,27 @@ class Outcome:
 
 
 def settings_of(arguments: argparse.Namespace, keys: tuple[str, ...]) -> Settings:
-    guards = tuple(measures.parse_limit(text) for text in arguments.guardrail or ())
+    _check_keys(arguments, keys)
+    guards = measures.parse_limits(arguments.guardrail or ())
     return Settings(
         keys=keys,
         primary=measures.parse(arguments.primary, "--primary") if arguments.primary else None,
         guardrails=guards or (*measures.GUARDRAILS, *measures.own_guardrails()),
+        are_limits_named=bool(guards),
         worth=share(arguments.worth, "--worth"),
         detect=share(arguments.detect, "--detect"),
         look=_look(arguments.look),
     )
+
+
+def _check_keys(arguments: argparse.Namespace, keys: tuple[str, ...]) -> None:
+    """A cell of an arm or of a unit has one arm: there is nothing to compare."""
+    units = names(arguments.unit_columns or "")
+    for key in keys:
+        if key in (arguments.arm, "arm", "arm_unit", "arm_bucket", *units):
+            what = "names units" if key in units or key == "arm_unit" else "depends on the arm"
+            problem = f"{key} {what}: its cells cannot be compared"
+            raise InputError(f"--by {key}", problem, "decide by a place, such as --by country")
 
 
 def _look(text: str | None) -> tuple[int, int] | None:
@@ -85,14 +97,18 @@ def keys_of(text: str | None, columns: set[str]) -> tuple[str, ...]:
 
 
 def request_of(arguments: argparse.Namespace, settings: Settings) -> Request:
+    since, until = instant(arguments.since, "--since"), instant(arguments.until, "--until")
+    if since is not None and until is not None and since >= until:
+        problem = f"not before --until {arguments.until}"
+        raise InputError(f"--since {arguments.since}", problem, "name the earlier time with --since")
     return Request(
         settings=settings,
         control=arguments.control,
         treated=arguments.treated,
         arm=arguments.arm,
         experiment=arguments.experiment,
-        since=instant(arguments.since, "--since"),
-        until=instant(arguments.until, "--until"),
+        since=since,
+        until=until,
         past=not arguments.no_past,
         scope=arguments.scope,
         calendar=read_calendar(arguments.calendar) if arguments.calendar else None,

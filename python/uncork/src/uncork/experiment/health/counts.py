@@ -340,7 +340,8 @@ class _UnitNames:
         wanted = own or [name for name in ("service_client",) if name in self.table.columns]
         if not wanted:
             return f"unit {unit}"
-        rows = self.table.filter(self.table[self.unit] == unit)
+        # As text: engines take a bare number above 2^63 for another type, and find no row.
+        rows = self.table.filter(self.table[self.unit].cast("string") == str(unit))
         rows = rows.select(**{name: rows[name].cast("string") for name in wanted}).distinct()
         rows_found = self.run(rows.order_by(wanted).limit(1)).to_pylist()
         found = rows_found[0] if rows_found else dict.fromkeys(wanted)

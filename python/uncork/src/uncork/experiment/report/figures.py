@@ -368,7 +368,7 @@ def _heat_cell(row: Row | None, most: float, width: float) -> tuple[float | None
 
 def price(prices: Sequence[Price], analysis: Analysis) -> Figure:
     key = "asn" if any(cell.key == "asn" for cell in analysis.cells) else analysis.cells[0].key
-    metric = next(row.name for row in analysis.scorecard if row.role == "primary")
+    metric = next((row.name for row in analysis.scorecard if row.role == "primary"), "the primary measure")
     caption = (
         f"Each dot is one {key_words(key)}: what is paid in bytes sent again, and what is gained. "
         "Larger dots have more units."

@@ -37,6 +37,16 @@ MIN_TAIL = 1e-15
 ROUNDING = 1e-9
 """Error of a share, as a part of it, up to which buckets are equal: sums of floats are not exact."""
 
+MIN_FILLED = 20
+"""Buckets from which on their spread is known. Equal shares in so many, none of them 0 or 1, show that a unit
+does not have all of its events, or none."""
+
+MIN_SPREAD = 1e-3
+"""Deviation of a bucket's share, as a part of it, that is assumed at least."""
+
+LARGER = 10
+"""How much larger the second difference is for which an interval at every look is narrow."""
+
 CORRELATION_TEST = 2.58
 """Standard errors from which on the arms' buckets count as correlated (1 % of pairs without correlation)."""
 
@@ -134,9 +144,12 @@ class ShareDifference:
     def always_valid(self, alpha: float = 0.05, *, expected: float = 0.01) -> tuple[float, float]:
         """Interval of the difference that holds at all looks together, with probability 1 - `alpha`.
 
-        `expected` is the difference (0.01 is a percentage point) for which it is narrowest.
+        `expected` is the difference (0.01 is a percentage point) for which it is narrowest. A small cell
+        cannot show that, but a far larger one: half of `alpha` is for `LARGER` times as much. Two intervals
+        that each hold with 1 - `alpha` / 2 hold together, so the narrower one may be used.
         """
-        return self._within(mixture_tail(self.error, alpha=alpha, expected=expected))
+        sizes = expected, LARGER * expected
+        return self._within(max(mixture_tail(self.error, alpha=alpha / 2, expected=size) for size in sizes))
 
     def ratio_interval(self, level: float) -> tuple[float, float]:
         """Interval of treated / control; the upper end is infinite where control may be 0."""
@@ -245,7 +258,10 @@ def _arm(num: Floats, den: Floats, nums: Sequence[Floats], units: float, is_rate
     parts = (num - share * den)[filled] / den.sum()
     count = len(parts)
     variance = float(parts @ parts) * count / max(count - 1, 1)
-    if share == 0 or variance <= (ROUNDING * share) ** 2:
+    is_equal = variance <= (ROUNDING * share) ** 2
+    if is_equal and count >= MIN_FILLED and share > 0 and (share < 1 or is_rate):
+        return ArmShare(share, (MIN_SPREAD * share) ** 2 / count, count - 1.0, size, step, is_rate)
+    if share == 0 or is_equal:
         # Without events, or with buckets that do not differ (one, say): each unit has all of its events, or
         # none.
         unknown = share / size if is_rate else share * (1 - share) / size
