@@ -37,9 +37,8 @@ pub(super) fn places(
     for (nth, name) in names.iter().enumerate() {
         if names[..nth].contains(name) {
             return Err(Failure::Usage(format!(
-                "two scenarios are called '{name}', and so would be their directories in '{}' of \
-                 '--output <DIR>'; run one after the other",
-                root
+                "two scenarios are called '{name}', and so would be their directories in '{root}' of \
+                 '--output <DIR>'; run one after the other"
             )));
         }
         let place = if names.len() == 1 { root.clone() } else { root.join(name) };

@@ -57,8 +57,7 @@ fn decoded(bytes: &[u8]) -> String {
     match bytes {
         [0xff, 0xfe, text @ ..] => utf16(text, u16::from_le_bytes),
         [0xfe, 0xff, text @ ..] => utf16(text, u16::from_be_bytes),
-        [0xef, 0xbb, 0xbf, text @ ..] => String::from_utf8_lossy(text).into_owned(),
-        text => String::from_utf8_lossy(text).into_owned(),
+        [0xef, 0xbb, 0xbf, text @ ..] | text => String::from_utf8_lossy(text).into_owned(),
     }
 }
 
