@@ -116,7 +116,7 @@ impl PathCongestion {
         (self.counts, self.before) = (former.counts, former.counts.less(&own));
         self.ledger.forget_all_of(&former.ledger);
         self.delivery.begin(self.now, self.counts.acked_bytes);
-        // The peer counts for the whole connection, whatever the path (RFC 9000 §13.4.1).
+        // The peer counts for the whole connection, on all its paths (RFC 9000 §13.4.1).
         self.marked = former.marked;
         self.is_first = false;
         if let Some(start) = former.start.so_far(&former.counts) {

@@ -223,7 +223,7 @@ impl ComparedPair<'_> {
             [&self.choice, &self.baseline].map(|side| side.value(results, quantity));
         let ratio = ratio(results, quantity, &self.choice, &self.baseline);
         let less_is_better = quantity.metric.better() != Some(Better::Higher);
-        // Objects of equal sizes have equal shares, whichever is done first.
+        // Objects of equal sizes have equal shares, also if one is done earlier.
         let shares = self.competes && self.class.carries == Carries::Streams;
         let [share, baseline_share] = [&self.choice, &self.baseline]
             .map(|side| side.share_of_flow(results).filter(|_| shares));

@@ -219,7 +219,7 @@ def _count(question: _Question, keep: Keep | None, progress: Progress) -> _Count
 
 
 def _check_limits(settings: Settings, counted: Reduced) -> None:
-    """A limit that was named, and that the records cannot show, is no limit."""
+    """Refuses a limit that was named and that the records cannot show."""
     found = counted.cells.get((), {})
     for limit in settings.guardrails if settings.are_limits_named else ():
         if limit.measure.metric not in found:

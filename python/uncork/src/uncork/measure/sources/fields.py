@@ -120,7 +120,7 @@ def _reason(error: Exception, column: Column, field: Field) -> str:
 
 
 def _condition(field: Field) -> Callable[[Row], Value]:
-    """1 or 0 where the fields are there: also ``-``, which many servers write where there is nothing to report."""
+    """1 or 0 where the fields are there: also ``-``, which servers write where there is nothing to report."""
 
     def value(row: Row) -> Value:
         if any(name not in row for name in field.sources):
@@ -163,8 +163,9 @@ def text_of(value: object) -> str | None:
 
 
 def written(value: object) -> str:
-    """The value as a log has it, empty if it is null. Headers of some servers are lists (Caddy): one member is the value itself.
-    Whole numbers have no decimals: pandas makes ``499.0`` of a column that has missing values.
+    """The value as a log has it, empty if it is null. Headers of some servers are lists (Caddy): one member
+    is the value itself. Whole numbers have no decimals: pandas makes ``499.0`` of a column that has missing
+    values.
     """
     if value is None:
         return ""

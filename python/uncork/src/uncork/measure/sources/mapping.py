@@ -275,7 +275,8 @@ def _values(entry: dict[str, Any], key: str, where: str) -> tuple[str, ...]:
     """The texts of a list of values."""
     values = entry.get(key, [])
     if not isinstance(values, list) or any(isinstance(it, list | dict) for it in values):
-        raise InputError(f"{where}.{key}", f"{values!r} is not a list of values", f'write {key} = ["{values}"]')
+        problem = f"{values!r} is not a list of values"
+        raise InputError(f"{where}.{key}", problem, f'write {key} = ["{values}"]')
     return tuple(written(it) for it in values)
 
 

@@ -38,8 +38,8 @@ ROUNDING = 1e-9
 """Error of a share, as a part of it, up to which buckets are equal: sums of floats are not exact."""
 
 MIN_FILLED = 20
-"""Buckets from which on their spread is known. Equal shares in so many, none of them 0 or 1, show that a unit
-does not have all of its events, or none."""
+"""Buckets from which on their spread is known. Equal shares in that number of buckets, none of them 0 or 1,
+show that a unit does not have all of its events, or none."""
 
 MIN_SPREAD = 1e-3
 """Deviation of a bucket's share, as a part of it, that is assumed at least."""
