@@ -95,6 +95,6 @@ def test_varnish__dash_for_bytes__a_download_of_0_bytes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tunnel", [{"status": "101"}, {"method": "CONNECT"}])
-def test_tunnel__is_no_download(tmp_path: Path, tunnel: dict[str, str]) -> None:
+def test_tunnel__does_not_count_as_a_download(tmp_path: Path, tunnel: dict[str, str]) -> None:
     rows, left_out = records(tmp_path, "nginx", nginx() + nginx(**tunnel))
     assert (len(rows), sum(left_out.values())) == (1, 1)
