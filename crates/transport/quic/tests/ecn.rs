@@ -56,7 +56,8 @@ fn marks_of_a_shallow_queue_are_all_counted_and_leave_a_short_queue() {
     assert_eq!((seen.ce_packets, seen.ecn, seen.lost_packets), (pair.marked, EcnMode::L4s, 0));
     assert!(pair.marked > 100, "{}", pair.marked);
     let rtt = seen.rtt.expect("a sample");
-    assert!(rtt.smoothed.as_millis_f64() < 24.0, "{rtt:?}");
+    // A queue of 1 ms, and a part of the last acknowledgement's delay.
+    assert!(rtt.smoothed.as_millis_f64() < 25.0, "{rtt:?}");
 }
 
 /// RFC 9000 §13.4.1: the peer counts for the connection, not for a path.
