@@ -34,6 +34,8 @@ def broken_off(tmp_path: Path, condition: str, *values: object) -> list[Any]:
         ('{ from = "of", is = ["X"] }', ["-", "X", "+", "", None], [0, 1, 0, None, None]),
         ('{ from = "of", is = [false] }', [True, False], [0, 1]),
         ('{ from = "of", is = ["false"] }', [True, False], [0, 1]),
+        ('{ from = "of", is = ["1"] }', [True, False], [1, 0]),
+        ('{ from = "of", is = ["X"], none = ["-"] }', ["-", "X", "+"], [None, 1, 0]),
         ('{ from = "of", is = [499] }', [499.0, 499, 200], [1, 1, 0]),
     ],
 )

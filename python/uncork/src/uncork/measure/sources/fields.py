@@ -44,7 +44,7 @@ class Field:
     """How a time is written: ``iso``, ``clf``, ``unix_s``, ``unix_ms``, ``unix_us``, ``unix_ns``."""
     is_in: tuple[str, ...] = ()
     """1 if the value is one of these, else 0. The empty text is a field that is there without a value.
-    Booleans are ``true`` and ``false``."""
+    Booleans are ``true`` or ``1``, and ``false`` or ``0``."""
     none: tuple[str, ...] = ()
     """Further values that mean a missing one, such as HAProxy's ``-1``."""
     any_of: tuple["Field", ...] = ()
@@ -125,9 +125,14 @@ def _condition(field: Field) -> Callable[[Row], Value]:
     def value(row: Row) -> Value:
         if any(name not in row for name in field.sources):
             return None
-        text = " ".join(written(row[name]) for name in field.sources)
+        values = [row[name] for name in field.sources]
+        text = " ".join(map(written, values))
         if not text:
             return 1 if "" in field.is_in else None
+        if text in field.none:
+            return None
+        if len(values) == 1 and isinstance(values[0], bool) and str(int(values[0])) in field.is_in:
+            return 1
         return int((first_group(field.pattern, text) or "") in field.is_in)
 
     return value
