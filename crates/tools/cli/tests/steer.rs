@@ -67,6 +67,13 @@ kill_guard() {
     for i in $(seq 500); do pgrep -f '[s]teer guard' > /dev/null || return 0; sleep 0.01; done
     return 1
 }
+# Records connections into out.jsonl, with more options, until `end_record`.
+record() {
+    "$UNCORK" steer record out.jsonl --every 100ms "$@" & recorder=$!
+    for i in $(seq 100); do [ -e out.jsonl ] && break; sleep 0.05; done
+    sleep 0.5
+}
+end_record() { kill -INT $recorder; wait $recorder; }
 # Waits until this many records are written.
 recorded() { for i in $(seq 400); do [ "$(wc -l < out.jsonl)" -ge "$1" ] && break; sleep 0.05; done; }
 pins() { if [ -e /sys/fs/bpf/uncork ]; then find /sys/fs/bpf/uncork | wc -l; else echo 0; fi; }
@@ -277,13 +284,10 @@ use = { initial_window = "20p", initial_rate = "80mbit", pacing_cap = "160mbit" 
 END
 serve
 steer apply windows.toml --cgroup "$CGROUP" > /dev/null
-"$UNCORK" steer record out.jsonl --every 100ms & recorder=$!
-for i in $(seq 100); do [ -e out.jsonl ] && break; sleep 0.05; done
-sleep 0.5
+record
 for client in 10.1.0.1 10.1.1.7 10.1.2.7 10.1.3.7; do ask $client; done
 recorded 4
-kill -INT $recorder
-wait $recorder
+end_record
 steer explain 10.1.2.7 --port 8080
 steer status | sed "s|$CGROUP|CGROUP|"
 steer status --format json | python3 -c 'import json,sys; print(json.dumps(json.load(sys.stdin)))'
@@ -372,13 +376,10 @@ uncork kernel load --resume=64 uncork_cubic > /dev/null
 trap 'uncork kernel unload > /dev/null 2>&1 || true' EXIT
 serve
 steer apply resume.toml --cgroup "$CGROUP" > /dev/null
-"$UNCORK" steer record out.jsonl --every 100ms & recorder=$!
-for i in $(seq 100); do [ -e out.jsonl ] && break; sleep 0.05; done
-sleep 0.5
+record
 for client in 10.1.1.7 10.1.2.7; do ask $client 20000000; ask $client 1000; done
 recorded 4
-kill -INT $recorder
-wait $recorder
+end_record
 steer explain 10.1.1.7 --port 8080
 steer status | sed "s|$CGROUP|CGROUP|"
 uncork kernel status | grep -o '[0-9]* connections left an observation, [0-9]* began with one'
@@ -484,14 +485,11 @@ END
 printf '[default]\ntcp = "reno"\ninitial_window = "32p"\n' > windows.toml
 serve
 steer apply windows.toml --cgroup "$CGROUP" > /dev/null
-"$UNCORK" steer record out.jsonl --every 100ms & recorder=$!
-for i in $(seq 100); do [ -e out.jsonl ] && break; sleep 0.05; done
-sleep 0.5
+record
 timeout 30 python3 deaf.py
 ask 10.1.1.7 > /dev/null
 recorded 2
-kill -INT $recorder
-wait $recorder
+end_record
 steer status | grep window
 cat out.jsonl"#;
 
@@ -544,8 +542,7 @@ python3 elsewhere.py $clients 1 > /dev/null
 wait $held
 recorded 401
 sleep 0.5
-kill -INT $recorder
-wait $recorder
+end_record
 cat out.jsonl"#;
 
 /// Each connection leaves one record with its decision, also if an earlier policy decided it. Connections of another
@@ -1595,16 +1592,13 @@ ip address add fd01:0:2::7/128 dev lo nodad
 serve
 geo="--geo system.mmdb --geo system6.mmdb --geo country.mmdb --geo other.mmdb"
 steer apply origins.toml --cgroup "$CGROUP" $geo > /dev/null
-"$UNCORK" steer record out.jsonl --every 100ms $geo & recorder=$!
-for i in $(seq 100); do [ -e out.jsonl ] && break; sleep 0.05; done
-sleep 0.5
+record $geo
 for client in 10.1.255.255 10.2.0.0 10.2.255.255 10.3.0.0 10.3.255.255 10.4.0.0 10.5.0.0 10.5.127.255 10.5.128.0 10.6.0.0 \
     fd01:0:1::7 fd01:0:2::7; do
     echo "$client $(ask $client)"
 done
 recorded 12
-kill -INT $recorder
-wait $recorder
+end_record
 # Without the databases nothing of origins matches.
 steer apply origins.toml --cgroup "$CGROUP" > /dev/null 2>&1
 echo "without: $(ask 10.2.0.0), $(ask 10.4.0.0), $(ask 10.5.0.0)"
