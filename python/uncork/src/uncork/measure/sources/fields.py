@@ -78,13 +78,14 @@ def converter(column: Column, field: Field) -> Callable[[Row], Value]:
         return _condition(field)
     convert = _convert(column, field)
     place = " ".join(field.sources) or column.name
+    names = dict(field.names)
 
     plain = field.sources[0] if _is_plain(column, field) else None
 
     def value(row: Row) -> Value:
         if plain is not None and type(native := row.get(plain)) is int and 0 <= native <= MAX_COUNT:
             return native
-        text = _raw(row, field)
+        text = _raw(row, field, names)
         if text is None:
             if field.is_required:
                 raise RowError(f"{place}: missing")
@@ -138,12 +139,14 @@ def _condition(field: Field) -> Callable[[Row], Value]:
     return value
 
 
-def _raw(row: Row, field: Field) -> str | None:
+def _raw(row: Row, field: Field, names: dict[str, str]) -> str | None:
+    """The text to convert. `names`: those of the field; one may stand for ``-``."""
     if field.value is not None:
         return field.value
-    names = dict(field.names)
-    if len(field.sources) == 1 and (other := names.get(written(row.get(field.sources[0])))) is not None:
-        return other
+    if names and len(field.sources) == 1:
+        other = names.get(written(row.get(field.sources[0])))
+        if other is not None:
+            return other
     found = [text_of(row.get(name)) for name in field.sources]
     if None in found:
         return None
