@@ -14,7 +14,7 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ use uncork_flow::FlowRecord;
 use uncork_h3::Client as H3Client;
 use uncork_h3::client::{ClientOptions, Tls};
 use uncork_serve::{RecordsSpec, ServeError, Server, ServerSpec};
-use uncork_testkit::{pause, pause_async, wait_for};
+use uncork_testkit::{pause, pause_async, wait_for, wait_until};
 
 const SMALL: usize = 1000;
 const LARGE: usize = 8_000_000;
@@ -62,6 +62,10 @@ fn take_over(old: &mut Server, spec: &ServerSpec) -> Result<Server, ServeError> 
     new.join().unwrap()
 }
 
+fn have_served(tallies: &[Tally], server: &str, count: usize) -> bool {
+    tallies.iter().all(|it| it.of(server) >= count)
+}
+
 /// Three servers in succession, while clients send requests over all protocols continuously, and
 /// slow downloads continue.
 #[test]
@@ -70,23 +74,32 @@ fn two_restarts_under_load_fail_no_request() {
     let mut first = Server::start(&called("first", &spec)).unwrap();
     let address = first.listening()[0].address;
     let (tallies, is_over) = ([(); 3].map(|()| Tally::default()), AtomicBool::new(false));
+    let pieces = [(); 3].map(|()| AtomicUsize::new(0));
     let load = Load { address, chain: scratch.path("chain.pem"), small: content(SMALL) };
     let (load, over) = (&load, &is_over);
     let third = thread::scope(|threads| {
         let mut slow = Vec::new();
-        for (protocol, tally) in Protocol::ALL.into_iter().zip(&tallies) {
+        for ((protocol, tally), pieces) in Protocol::ALL.into_iter().zip(&tallies).zip(&pieces) {
             for _ in 0..3 {
                 threads.spawn(move || load.ask(protocol, over, tally));
             }
-            let download = move || load.download_slowly(protocol, Duration::from_secs(4));
+            let download = move || load.download_slowly(protocol, Duration::from_secs(4), pieces);
             slow.push(threads.spawn(download));
         }
-        pause(Duration::from_secs(1), "the first server serves");
+        wait_until("the first server serves all", Duration::from_mins(1), || {
+            pieces.iter().all(|it| it.load(Ordering::Relaxed) > 0)
+                && have_served(&tallies, "first", 20)
+        });
         let mut second = take_over(&mut first, &called("second", &spec)).unwrap();
         let first = threads.spawn(move || first.stop(Duration::from_mins(1)));
-        pause(Duration::from_secs(1), "the second server serves, the first drains");
+        wait_until("the second server serves, the first drains", Duration::from_mins(1), || {
+            have_served(&tallies, "second", 20)
+        });
         let third = take_over(&mut second, &called("third", &spec)).unwrap();
         let second = threads.spawn(move || second.stop(Duration::from_mins(1)));
+        wait_until("the third server serves", Duration::from_mins(1), || {
+            have_served(&tallies, "third", 20)
+        });
         let slow: Vec<_> = slow.into_iter().map(|it| it.join().expect("an outcome")).collect();
         first.join().expect("the first ends");
         second.join().expect("the second ends");
@@ -129,7 +142,9 @@ fn responses_received_during_shutdown_are_not_broken_off() {
                 threads.spawn(move || load.ask(protocol, over, tally));
             }
         }
-        pause(Duration::from_secs(1), "the server serves");
+        wait_until("the server serves", Duration::from_mins(1), || {
+            have_served(&tallies, "it", 100)
+        });
         served.stop();
         is_over.store(true, Ordering::Relaxed);
     });
@@ -191,8 +206,10 @@ fn after_a_crash_clients_get_a_stateless_reset() {
             get(&connection, "/small", &[]).await.unwrap();
             path.lead_to(restarted.server.listening()[1].address);
             let began = now();
-            let asked =
-                tokio::time::timeout(Duration::from_secs(5), get(&connection, "/small", &[]));
+            let asked = tokio::time::timeout(
+                Duration::from_secs(if resets { 60 } else { 5 }),
+                get(&connection, "/small", &[]),
+            );
             let outcome = asked.await;
             assert_eq!(outcome.is_ok_and(|it| it.is_err()), resets, "after {:?}", began.elapsed());
         });

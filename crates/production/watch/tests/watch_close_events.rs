@@ -62,7 +62,7 @@ fn connections_between_two_passes_are_in_the_records() {
         }
     }
     let both_ends = 2 * sent.len() as u32;
-    wait_until("a close event of each socket", Duration::from_secs(10), || {
+    wait_until("a close event of each socket", Duration::from_mins(1), || {
         assert!(matches!(session.tick().unwrap(), Tick::Wait(_)));
         session.tracker().ended_connections() == both_ends
     });

@@ -24,9 +24,9 @@ uncork() { "$UNCORK" "$@"; }
 listens() { ss -Hltn 'sport = 5201' | grep -q .; }
 # A server of one download with the default controller. The one before must have ended.
 server() {
-    for i in $(seq 400); do listens || break; sleep 0.05; done
+    for i in $(seq 1200); do listens || break; sleep 0.05; done
     iperf3 -s -1 -D
-    for i in $(seq 400); do listens && break; sleep 0.05; done
+    for i in $(seq 1200); do listens && break; sleep 0.05; done
 }
 # A download of $1 seconds.
 transfer() {
@@ -78,7 +78,7 @@ fn a_controller_is_loaded_used_and_unloaded_under_its_connections() {
         echo uncork_bbr3 > /proc/sys/net/ipv4/tcp_congestion_control
         server
         iperf3 -c 127.0.0.1 -R -t 600 > transfer.txt & client=$!
-        for i in $(seq 100); do ss -Htni | grep -q uncork_bbr3 && break; sleep 0.05; done
+        for i in $(seq 1200); do ss -Htni | grep -q uncork_bbr3 && break; sleep 0.05; done
         kernel status --format json > status.json
         grep -A3 uncork_bbr3 status.json
         kernel upgrade uncork_bbr3
@@ -121,7 +121,7 @@ fn load_with_resume_is_shown_and_upgrade_keeps_it() {
         ls /sys/fs/bpf/uncork | grep cubic
         kernel unload | grep -o 'no longer .*'
         ls /sys/fs/bpf/uncork 2> /dev/null | grep . && exit 9
-        for i in $(seq 100); do registered | grep -q cubic || break; sleep 0.05; done
+        for i in $(seq 1200); do registered | grep -q cubic || break; sleep 0.05; done
         registered && exit 9
         kernel load uncork_cubic > /dev/null
         kernel status --format json | grep networks_max && exit 9
@@ -284,18 +284,18 @@ fn an_upgrade_and_a_second_load_leave_no_old_copy_as_a_default() {
     let script = r#"
         copies() { grep -c '_cong_control' /proc/kallsyms || true; }
         no_more() {
-            for i in $(seq 200); do [ "$(copies)" -le "$before" ] && return; sleep 0.05; done
+            for i in $(seq 1200); do [ "$(copies)" -le "$before" ] && return; sleep 0.05; done
             echo "$before before, $(copies) now"
             exit 9
         }
         # The kernel frees the copies of the test before this one a little later: they must not be counted.
-        for i in $(seq 200); do [ "$(copies)" -eq 0 ] && break; sleep 0.05; done
+        for i in $(seq 1200); do [ "$(copies)" -eq 0 ] && break; sleep 0.05; done
         earlier=$(cat /proc/sys/net/ipv4/tcp_congestion_control)
         kernel load --default uncork_bbr3
         before=$(copies)
         [ "$before" -gt 0 ]
         unshare --net sh -c 'echo uncork_bbr3 > /proc/sys/net/ipv4/tcp_congestion_control; touch ready; exec sleep 600' &
-        for i in $(seq 100); do [ -e ready ] && break; sleep 0.05; done
+        for i in $(seq 1200); do [ -e ready ] && break; sleep 0.05; done
         kernel upgrade 2>&1
         no_more
         cat /proc/sys/net/ipv4/tcp_congestion_control
@@ -362,7 +362,7 @@ fn watch_reads_the_state_of_each_connection() {
         for name in uncork_bbr1 uncork_bbr3 uncork_cubic; do
             echo $name > /proc/sys/net/ipv4/tcp_congestion_control
             transfer 2 & client=$!
-            for i in $(seq 100); do ss -Htni state established | grep -q $name && break; sleep 0.05; done
+            for i in $(seq 1200); do ss -Htni state established | grep -q $name && break; sleep 0.05; done
             uncork host watch -q --every 200ms --for 1s --record $name.jsonl
             setpriv --bounding-set=-bpf,-sys_admin "$UNCORK" host watch -q --every 200ms --for 400ms --record $name-poor.jsonl
             wait $client
@@ -411,7 +411,7 @@ fn the_doctor_finds_what_is_loaded_and_what_is_an_old_copy() {
         echo missing; findings --expect uncork_bbr3
         kernel load uncork_bbr3 > /dev/null
         unshare --net sh -c 'ip link set lo up; echo uncork_bbr3 > /proc/sys/net/ipv4/tcp_congestion_control; touch ready; exec sleep 600' &
-        for i in $(seq 100); do [ -e ready ] && break; sleep 0.05; done
+        for i in $(seq 1200); do [ -e ready ] && break; sleep 0.05; done
         echo loaded; findings
         kernel unload > /dev/null
         echo unloaded; findings
@@ -691,7 +691,7 @@ fn a_boot_at_which_a_step_fails_leaves_the_kernel_s_own_controllers() {
             state
             LIMIT=
             stop_post 2>&1 || exit 9
-            for i in $(seq 100); do reno > registered.txt || break; sleep 0.05; done
+            for i in $(seq 1200); do reno > registered.txt || break; sleep 0.05; done
             [ -z "$(find /sys/fs/bpf/uncork -type f 2> /dev/null)" ] || exit 9
             state
         }}

@@ -42,7 +42,7 @@ pub(crate) fn addresses(host: &Namespace) -> Vec<IpAddr> {
 /// A UDP socket with a timeout.
 pub(crate) fn udp(host: &Namespace, address: IpAddr, port: u16) -> UdpSocket {
     let socket = host.run(|| UdpSocket::bind((address, port))).unwrap().unwrap();
-    socket.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
     socket
 }
 

@@ -252,7 +252,7 @@ fn a_limit_passes() {
         apply_text(&mut host, FILE, Some(1)).unwrap();
         let waiting = seen(&root(scratch));
         assert!(waiting.contains("congctl reno") && !waiting.contains("uncork-host"), "{waiting}");
-        uncork_testkit::wait_until("the limit", std::time::Duration::from_secs(10), || {
+        uncork_testkit::wait_until("the limit", std::time::Duration::from_mins(1), || {
             recover(&mut live(scratch)).unwrap().0.open.is_none()
         });
         assert_eq!(seen(&root(scratch)), old);

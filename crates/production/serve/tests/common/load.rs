@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -47,6 +47,11 @@ impl Tally {
         }
     }
 
+    /// The responses of this server.
+    pub fn of(&self, server: &str) -> usize {
+        self.0.lock().unwrap().0.get(server).copied().unwrap_or(0)
+    }
+
     pub fn counts(&self) -> (BTreeMap<String, usize>, Vec<String>) {
         self.0.lock().unwrap().clone()
     }
@@ -72,7 +77,7 @@ impl Load {
         run(async {
             let mut client = Client::new(self, protocol);
             while !is_over.load(Ordering::Relaxed) && tally.counts().1.len() < 10 {
-                let outcome = match client.get("/small", Duration::ZERO).await {
+                let outcome = match client.get("/small", &Pace::FAST).await {
                     Ok((_, body)) if body != self.small => Err("a wrong body".to_owned()),
                     outcome => outcome.map(|(server, _)| server),
                 };
@@ -82,9 +87,15 @@ impl Load {
         });
     }
 
-    /// Downloads `/large`, taking at least this time.
-    pub fn download_slowly(&self, protocol: Protocol, time: Duration) -> Download {
-        run(async { Client::new(self, protocol).get("/large", time).await })
+    /// Downloads `/large`, taking at least this time for 8 MB. `pieces` counts what has arrived.
+    pub fn download_slowly(
+        &self,
+        protocol: Protocol,
+        time: Duration,
+        pieces: &AtomicUsize,
+    ) -> Download {
+        let pace = Pace { time, pieces: Some(pieces) };
+        run(async { Client::new(self, protocol).get("/large", &pace).await })
     }
 }
 
@@ -108,14 +119,14 @@ impl<'a> Client<'a> {
         Self { load, protocol, h3, open: None }
     }
 
-    /// The server's name and the body, which is read in at least this time.
-    async fn get(&mut self, path: &str, time: Duration) -> Result<(String, Vec<u8>), String> {
+    /// The server's name and the body, which is read at this pace.
+    async fn get(&mut self, path: &str, pace: &Pace<'_>) -> Result<(String, Vec<u8>), String> {
         loop {
             let mut open = match self.open.take() {
                 Some(open) => open,
                 None => self.connect().await?,
             };
-            let Some((server, body, is_reusable)) = open.get(path, time).await? else { continue };
+            let Some((server, body, is_reusable)) = open.get(path, pace).await? else { continue };
             self.open = is_reusable.then_some(open);
             return Ok((server, body));
         }
@@ -150,26 +161,41 @@ impl<'a> Client<'a> {
 
 impl Open {
     /// `None` if the server had announced that it accepts no more requests, so that none was sent.
-    async fn get(&mut self, path: &str, time: Duration) -> Result<Option<Answer>, String> {
+    async fn get(&mut self, path: &str, pace: &Pace<'_>) -> Result<Option<Answer>, String> {
         match self {
-            Self::H1(stream) => h1(stream, path, time).await.map(Some).map_err(|it| it.to_string()),
-            Self::H2(requests) => h2(requests, path, time).await,
-            Self::H3(connection) => h3(connection, path, time).await,
+            Self::H1(stream) => h1(stream, path, pace).await.map(Some).map_err(|it| it.to_string()),
+            Self::H2(requests) => h2(requests, path, pace).await,
+            Self::H3(connection) => h3(connection, path, pace).await,
         }
     }
 }
 
-/// The pause after this many bytes of a reader that takes `time` for 8 MB.
-async fn rest(bytes: usize, time: Duration) {
-    if !time.is_zero() {
-        pause_async(time * bytes as u32 / 8_000_000, "a client that reads slowly").await;
+/// How a client reads a body.
+struct Pace<'a> {
+    /// For 8 MB.
+    time: Duration,
+    /// Counts pieces that have arrived.
+    pieces: Option<&'a AtomicUsize>,
+}
+
+impl Pace<'_> {
+    const FAST: Self = Self { time: Duration::ZERO, pieces: None };
+}
+
+/// The pause after this many bytes.
+async fn rest(bytes: usize, pace: &Pace<'_>) {
+    if let Some(pieces) = pace.pieces {
+        pieces.fetch_add(1, Ordering::Relaxed);
+    }
+    if !pace.time.is_zero() {
+        pause_async(pace.time * bytes as u32 / 8_000_000, "a client that reads slowly").await;
     }
 }
 
 async fn h1(
     stream: &mut BufReader<StreamOwned<ClientConnection, TcpStream>>,
     path: &str,
-    time: Duration,
+    pace: &Pace<'_>,
 ) -> std::io::Result<Answer> {
     stream.get_mut().write_all(format!("GET {path} HTTP/1.1\r\nHost: test\r\n\r\n").as_bytes())?;
     let (mut server, mut length, mut is_reusable) = (String::new(), 0, true);
@@ -189,7 +215,7 @@ async fn h1(
     let mut body = vec![0; length];
     for piece in body.chunks_mut(64 * 1024) {
         stream.read_exact(piece)?;
-        rest(piece.len(), time).await;
+        rest(piece.len(), pace).await;
     }
     Ok((server, body, is_reusable))
 }
@@ -197,7 +223,7 @@ async fn h1(
 async fn h2(
     requests: &mut h2::client::SendRequest<bytes::Bytes>,
     path: &str,
-    time: Duration,
+    pace: &Pace<'_>,
 ) -> Result<Option<Answer>, String> {
     let failed = |error: h2::Error| error.to_string();
     // After an error here, the connection had ended before the request.
@@ -215,7 +241,7 @@ async fn h2(
     while let Some(chunk) = source.data().await {
         let chunk = chunk.map_err(failed)?;
         body.extend_from_slice(&chunk);
-        rest(chunk.len(), time).await;
+        rest(chunk.len(), pace).await;
         source.flow_control().release_capacity(chunk.len()).map_err(failed)?;
     }
     Ok(Some((server, body, true)))
@@ -224,7 +250,7 @@ async fn h2(
 async fn h3(
     connection: &H3Connection,
     path: &str,
-    time: Duration,
+    pace: &Pace<'_>,
 ) -> Result<Option<Answer>, String> {
     if connection.is_closed() {
         return Ok(None);
@@ -238,7 +264,7 @@ async fn h3(
     while let Some(chunk) = source.next_chunk().await {
         let chunk = chunk.map_err(|error| error.to_string())?.data;
         body.extend_from_slice(&chunk);
-        rest(chunk.len(), time).await;
+        rest(chunk.len(), pace).await;
     }
     Ok(Some((server, body, true)))
 }
@@ -286,7 +312,7 @@ pub async fn get_from(
     socket.bind(&SocketAddr::from((from, 0)).into())?;
     socket.connect(&to.into())?;
     let mut stream = BufReader::new(tls_over(config, socket.into())?);
-    Ok(h1(&mut stream, path, Duration::ZERO).await?.1)
+    Ok(h1(&mut stream, path, &Pace::FAST).await?.1)
 }
 
 /// One request on a new connection, after which tickets are received.

@@ -129,8 +129,8 @@ pub fn replace(path: &Path, bytes: &[u8]) {
     fs::rename(new, path).unwrap();
 }
 
-/// Runs a test with a timeout of two minutes.
+/// Runs a test with a timeout of five minutes.
 pub fn run<T>(test: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async { tokio::time::timeout(Duration::from_mins(2), test).await.unwrap() })
+    runtime.block_on(async { tokio::time::timeout(Duration::from_mins(5), test).await.unwrap() })
 }

@@ -89,7 +89,7 @@ fn exported() -> BTreeSet<String> {
     let mut watch = Running::start("host watch --plain --listen 127.0.0.1:0", &scratch.path(""));
     let address = watch.address();
     // Empty before the first pass.
-    let watched = wait_for("a pass", Duration::from_secs(10), || {
+    let watched = wait_for("a pass", Duration::from_mins(1), || {
         let names = series(&metrics_at(&address));
         (!names.is_empty()).then_some(names)
     });
@@ -97,9 +97,8 @@ fn exported() -> BTreeSet<String> {
         "serve --root . --listen 127.0.0.1:0 --records records.jsonl --admin unix:admin.sock";
     let _serve = Running::start(serve, &scratch.path(""));
     let admin = scratch.path("admin.sock");
-    let socket = wait_for("the admin endpoint", Duration::from_secs(10), || {
-        UnixStream::connect(&admin).ok()
-    });
+    let socket =
+        wait_for("the admin endpoint", Duration::from_mins(1), || UnixStream::connect(&admin).ok());
     let served = series(&get_metrics(socket));
     watched.into_iter().chain(served).collect()
 }
@@ -126,7 +125,7 @@ fn exported_by_a_fleet() -> BTreeSet<String> {
     }
     let mut agent = Running::start(&format!("{agent} --metrics 127.0.0.1:0"), &scratch.path(""));
     let address = agent.address();
-    let polled = wait_for("a poll", Duration::from_secs(10), || {
+    let polled = wait_for("a poll", Duration::from_mins(1), || {
         let names = series(&metrics_at(&address));
         (!names.is_empty()).then_some(names)
     });

@@ -166,7 +166,7 @@ fn a_full_or_read_only_disk_keeps_nothing_from_being_undone() {
             heal() { mount -o remount,rw disk; rm -f disk/fill; }
             on apply small.toml --ttl 1s > /dev/null
             hurt
-            for i in $(seq 100); do [ "$(cc)" = $OTHER ] && break; sleep 0.05; done
+            for i in $(seq 1200); do [ "$(cc)" = $OTHER ] && break; sleep 0.05; done
             echo "$how: expired $(cc)"
             heal
             ended
@@ -214,7 +214,7 @@ fn a_dead_guard_is_said_and_replaced() {
         host status --format json > dead.json && exit 7
         guard
         pkill -STOP -f '[h]ost guard'
-        for i in $(seq 200); do grep -q '^State:.T' /proc/$(pgrep -f '[h]ost guard')/status && break; sleep 0.05; done
+        for i in $(seq 1200); do grep -q '^State:.T' /proc/$(pgrep -f '[h]ost guard')/status && break; sleep 0.05; done
         host status && exit 6
         kill_guard
         # What waits already is applied again.
@@ -319,7 +319,7 @@ fn who_holds_the_lock_keeps_nothing_from_being_undone() {
             setpriv --reuid 65534 --regid 65534 --clear-groups flock -x "$file" true && echo "held $file"
         done 2> /dev/null || true
         flock -x state/lock/host.lock sleep 60 & holder=$!
-        for i in $(seq 100); do seen > now; grep -q "control = $OTHER" now && break; sleep 0.05; done
+        for i in $(seq 1200); do seen > now; grep -q "control = $OTHER" now && break; sleep 0.05; done
         grep -q "control = $OTHER" now
         host revert 2> waited && exit 9
         kill $(pgrep -x sleep)
@@ -421,7 +421,7 @@ fn a_stopped_command_does_not_hold_the_lock_forever() {
     let script = r#"
         seen > before
         "$UNCORK" host prove reno $OTHER --pairs 1 --window 20s --burn-in 2s --every 1s --state-dir state > /dev/null 2>&1 & prove=$!
-        for i in $(seq 100); do grep -qs no_metrics_save state/host.json && break; sleep 0.05; done
+        for i in $(seq 1200); do grep -qs no_metrics_save state/host.json && break; sleep 0.05; done
         kill -STOP $prove
         kill_guard
         host revert 2> noted

@@ -33,10 +33,10 @@ host() { command=$1; shift; "$UNCORK" host $command --state-dir state --root "$P
 # A killed process is seen for a moment.
 kill_guard() {
     pkill -KILL -f '[h]ost guard'
-    for i in $(seq 500); do pgrep -f '[h]ost guard' > /dev/null || return 0; sleep 0.01; done
+    for i in $(seq 6000); do pgrep -f '[h]ost guard' > /dev/null || return 0; sleep 0.01; done
     return 1
 }
-ended() { for i in $(seq 200); do pgrep -x uncork > /dev/null || return 0; sleep 0.05; done; return 1; }
+ended() { for i in $(seq 1200); do pgrep -x uncork > /dev/null || return 0; sleep 0.05; done; return 1; }
 "#;
 
 /// Runs `script` after [`SETUP`] in new namespaces of network, processes and mounts, in the directory of
