@@ -105,6 +105,8 @@ pub struct Case {
     pub alpha: f64,
     /// Whether this is the last planned look: then guardrails' fixed intervals count.
     pub is_final: bool,
+    /// Guardrails with an estimate in the cells of other keys: any of them could give the alarm, too.
+    pub other_tests: usize,
     /// Why these records give no verdict.
     pub block: Option<Block>,
 }
@@ -113,6 +115,15 @@ impl Case {
     /// The last planned look, without cells: worth 1 %, intervals of 95 %.
     pub fn of(whole: Group) -> Self {
         let cells = Vec::new();
-        Self { whole, cells, worth: 0.01, level: 0.95, alpha: 0.05, is_final: true, block: None }
+        Self {
+            whole,
+            cells,
+            worth: 0.01,
+            level: 0.95,
+            alpha: 0.05,
+            is_final: true,
+            other_tests: 0,
+            block: None,
+        }
     }
 }

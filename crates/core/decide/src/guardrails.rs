@@ -1,8 +1,8 @@
 //! Guardrails answer two questions: is the limit broken for sure, and is it likely kept?
 //!
 //! `broken` stops at once, so before the last look it needs a bound that holds at every look. At the last planned look the fixed
-//! interval counts, with Bonferroni's correction for all guardrails that could have given the alarm. Enabling needs the other
-//! question: the limit is more likely kept than not, by a shrunk estimate, and the fixed interval does not lie beyond the limit.
+//! interval counts, with Bonferroni's correction for all guardrails that could have given the alarm, in the cells of all keys.
+//! Enabling needs the other question: the limit is more likely kept than not, by a shrunk estimate, and the fixed interval does not lie beyond the limit.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -56,18 +56,25 @@ pub(crate) type States = BTreeMap<String, GuardrailState>;
 
 /// States of the whole, and of each cell.
 pub(crate) fn states_of(case: &Case) -> (States, Vec<States>) {
-    let whole = states(case, std::slice::from_ref(&case.whole), &BTreeMap::new()).remove(0);
+    let whole = states(case, std::slice::from_ref(&case.whole), &BTreeMap::new(), 0).remove(0);
     let guards = case.whole.guardrails.iter();
     let otherwise = guards
         .filter_map(|one| Some((one.measure.as_str(), probability_kept(&[one], case.level)[0]?)))
         .collect();
-    (whole, states(case, &case.cells, &otherwise))
+    (whole, states(case, &case.cells, &otherwise, case.other_tests))
 }
 
-/// `otherwise`: probability of a group without an estimate of its own.
-fn states(case: &Case, groups: &[Group], otherwise: &BTreeMap<&str, f64>) -> Vec<States> {
+/// `otherwise`: probability of a group without an estimate of its own. `other_tests`: guardrails of cells that are not among the
+/// groups.
+fn states(
+    case: &Case,
+    groups: &[Group],
+    otherwise: &BTreeMap<&str, f64>,
+    other_tests: usize,
+) -> Vec<States> {
     let all = || groups.iter().flat_map(|group| &group.guardrails);
-    let tests = all().filter(|one| one.harm.is_some()).count().max(1) as f64;
+    let known = all().filter(|one| one.harm.is_some()).count();
+    let tests = (known + other_tests).max(1) as f64;
     let mut states = vec![States::new(); groups.len()];
     let measures: BTreeSet<&String> = all().map(|one| &one.measure).collect();
     for measure in measures {

@@ -62,6 +62,7 @@ fn case(value: &Value) -> Case {
         level: number(value, "level").unwrap_or(usual.level),
         alpha: number(value, "alpha").unwrap_or(usual.alpha),
         is_final: value["is_final"].as_bool().unwrap_or(usual.is_final),
+        other_tests: number(value, "other_tests").map_or(0, |tests| tests as usize),
         block,
         ..usual
     }

@@ -64,6 +64,7 @@ def block_of(analysis: Analysis) -> str:
 def decision_of(analysis: Analysis, settings: Settings, key: str) -> Decision:
     """The decision by the cells of one key."""
     cells = [cell for cell in analysis.cells if cell.key == key]
+    others = [cell for cell in analysis.cells if cell.key != key]
     return decide(
         Case(
             Group("", 1.0, _estimate(primary_row(analysis)), tuple(map(guardrail, analysis.guardrails))),
@@ -75,6 +76,7 @@ def decision_of(analysis: Analysis, settings: Settings, key: str) -> Decision:
             level=settings.level,
             alpha=alpha_of(settings),
             is_final=is_final(settings),
+            other_tests=sum(guardrail(one).is_known for cell in others for one in cell.guardrails),
             block=block_of(analysis),
         )
     )

@@ -108,12 +108,14 @@ class Case:
     """Two-sided p-value below which the primary measure counts as decided at this look."""
     is_final: bool = True
     """Whether this is the last planned look: then guardrails' fixed intervals count."""
+    other_tests: int = 0
+    """Guardrails with an estimate in the cells of other keys: any of them could give the alarm, too."""
     block: str = ""
     """`blocked`, `refused` or `A/A`: why these records give no verdict."""
 
     @staticmethod
     def from_json(value: Json) -> Case:
-        names = ("worth", "level", "alpha", "is_final", "block")
+        names = ("worth", "level", "alpha", "is_final", "other_tests", "block")
         return Case(
             Group.from_json(value["whole"]),
             tuple(Group.from_json(cell) for cell in value.get("cells", ())),

@@ -2,8 +2,8 @@
 
 `broken` stops at once, so before the last look it needs a bound that holds at every look. At the last
 planned look the fixed interval counts, with Bonferroni's correction for all guardrails that could have given
-the alarm. Enabling needs the other question: the limit is more likely kept than not, by an estimate that is
-shrunk as `learn` does, and the fixed interval does not lie beyond the limit.
+the alarm, in the cells of all keys. Enabling needs the other question: the limit is more likely kept than
+not, by an estimate that is shrunk as `learn` does, and the fixed interval does not lie beyond the limit.
 """
 
 from __future__ import annotations
@@ -76,16 +76,18 @@ def _alone(mean: float, error: float) -> float:
 
 def states_of(case: Case) -> tuple[dict[str, str], list[dict[str, str]]]:
     """States by measure: of the whole, and of each cell."""
-    whole = _states(case, [case.whole], {})[0]
+    whole = _states(case, [case.whole], {}, 0)[0]
     beyond = {one.measure: probability_kept([one], case.level)[0] for one in case.whole.guardrails}
-    return whole, _states(case, case.cells, beyond)
+    return whole, _states(case, case.cells, beyond, case.other_tests)
 
 
 def _states(
-    case: Case, groups: Sequence[Group], otherwise: Mapping[str, float | None]
+    case: Case, groups: Sequence[Group], otherwise: Mapping[str, float | None], other_tests: int
 ) -> list[dict[str, str]]:
-    """`otherwise`: probability of a group without an estimate of its own."""
-    tests = sum(one.is_known for group in groups for one in group.guardrails)
+    """`otherwise`: probability of a group without an estimate of its own. `other_tests`: guardrails of cells
+    that are not among the groups.
+    """
+    tests = other_tests + sum(one.is_known for group in groups for one in group.guardrails)
     states: list[dict[str, str]] = [{} for _ in groups]
     for measure in dict.fromkeys(one.measure for group in groups for one in group.guardrails):
         places = [
