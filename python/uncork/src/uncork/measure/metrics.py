@@ -87,10 +87,31 @@ def is_unfinished(t: Columns) -> ir.Value:
     """Whether the response was broken off: reported as such, or records of others with fewer bytes than were
     asked for. Records of uncork have no completion time then, and may leave bytes of the warm-up out.
     """
-    engine = t["engine"].fill_null("")
-    is_own = engine.isin((*CLIENT_ENGINES, *SERVER_ENGINES, "bpf"))
-    is_short = ~is_own & (t["bytes_delivered"] < t["size_bytes"]).fill_null(False)
+    is_short = ~_is_own(t) & (t["bytes_delivered"] < t["size_bytes"]).fill_null(False)
     return (t["service_broken_off"] > 0).fill_null(False) | is_short
+
+
+def _is_own(t: Columns) -> ir.Value:
+    return t["engine"].fill_null("").isin((*CLIENT_ENGINES, *SERVER_ENGINES, "bpf"))
+
+
+def _shows_end(t: Columns) -> ir.Value:
+    """Whether the bytes of the record show if it is whole: records of others with both sizes."""
+    return ~_is_own(t) & t["bytes_delivered"].notnull() & t["size_bytes"].notnull()
+
+
+def _broken_off(t: Columns) -> ir.Value:
+    """Responses broken off: as reported, and one if the record shows it. Throughput leaves these out."""
+    none = ibis.literal(0, "int64")
+    seen = ibis.greatest(t["service_broken_off"].fill_null(none), is_unfinished(t).cast("int64"))
+    return ibis.cases((_shows_end(t), seen), else_=t["service_broken_off"])
+
+
+def _responses(t: Columns) -> ir.Value:
+    """Responses of a record that counts in `aborted`."""
+    one = ibis.literal(1, "int64")
+    seen = ibis.greatest(t["service_responses"].fill_null(one), is_unfinished(t).cast("int64"))
+    return ibis.cases((_shows_end(t), seen), else_=t["service_responses"])
 
 
 def rate(t: Columns) -> ir.Value:
@@ -285,9 +306,10 @@ BUILT_IN: Final[dict[str, Metric]] = {
             "ratio",
             "",
             "lower",
-            needs=("service_broken_off", "service_responses"),
-            value=lambda t: t["service_broken_off"],
-            per=lambda t: t["service_responses"],
+            needs=("service_broken_off|bytes_delivered", "service_responses|size_bytes"),
+            value=_broken_off,
+            per=_responses,
+            about="As reported. A record of others with fewer bytes than were asked for counts, too.",
         ),
         Metric(
             "playback_latency",
