@@ -268,3 +268,18 @@ def test_limits_that_the_records_cannot_show_are_listed() -> None:
     assert any(
         note.startswith("Not guarded, because no record has it: retransmitted") for note in found.notes
     )
+
+
+def test_guardrails__ratios_per_client_given__are_decided_by_these() -> None:
+    """Clients of the lossy region came more often: 8 against 5 % of all bytes, and no client has more."""
+    rng = np.random.default_rng(9)
+    cubes: Cubes = {"throughput": distribution(rng, 1.1), "retransmitted": share(rng, 0.05, 0.08)}
+    once = {"retransmitted": share(rng, 0.05, 0.05)}
+    views = {(): reduced((), {(): cubes}), ("region",): reduced(("region",), {("DE",): cubes})}
+    plain = analyse(views, {}, {}, FACTS, Settings())
+    assert [one.state for one in plain.guardrails] == ["broken"]
+    found = analyse(
+        views, {}, {}, FACTS, Settings(), per_client={(): {(): once}, ("region",): {("DE",): once}}
+    )
+    for (guard,) in (found.guardrails, found.cells[0].guardrails):
+        assert (guard.state, guard.per_client) == ("holds", True)

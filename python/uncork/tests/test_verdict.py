@@ -6,7 +6,7 @@ import pytest
 
 from made import FACTS, analysis, cell, effect, guarded, row
 from uncork.experiment.decisions import decided
-from uncork.experiment.result import Analysis, Finding, Measure, Place, Verdict
+from uncork.experiment.result import Analysis, Finding, Guarded, Measure, Place, Verdict
 from uncork.experiment.rows import Settings
 from uncork.experiment.terminal import scorecard
 from uncork.experiment.verdict import decide
@@ -294,3 +294,19 @@ def test_aa_test_where_a_secondary_measure_differs_has_the_status_of_its_sentenc
     verdict = judged(analysis(scorecard=rows, facts=AA))
     assert "differs: find the fault" in verdict.sentence
     assert verdict.exit_status == 4
+
+
+def test_guardrail__cells_of_another_key__are_tests_too() -> None:
+    """Harm with p 0.004: proven among two cells, not among 42."""
+    row_ = guarded("holds").row
+    risky = Guarded(row_, "at most +2.00 pp", "open", 0.0304, -0.05, 0.1, 0.0226, 0.0382, 0.02, p=0.004)
+    cells = (cell("Asia", 1.1, guardrails=(guarded("holds"),)), cell("Europe", 1.1, guardrails=(risky,)))
+    others = tuple(cell(f"AS{n}", 1.1, key="asn", guardrails=(guarded("holds"),)) for n in range(40))
+    assert judged(analysis(cells, guardrails=(guarded("holds"),))).broken == (Place("region", "Europe"),)
+    assert judged(analysis((*cells, *others), guardrails=(guarded("holds"),))).broken == ()
+
+
+def test_guardrail__each_client_counts_once__says_so() -> None:
+    once = replace(guarded("broken"), per_client=True)
+    verdict = judged(analysis((cell("Asia", 1.5),), guardrails=(once,)))
+    assert "breaks a guardrail: retransmitted per client 5.00 % against 1.00 %" in verdict.sentence

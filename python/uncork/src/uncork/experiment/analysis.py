@@ -26,7 +26,7 @@ from uncork.experiment.result import (
     SequentialLook,
     Series,
 )
-from uncork.experiment.rows import Settings, first_of, in_family, primary_for, row_of, rows_of
+from uncork.experiment.rows import Settings, deciding, in_family, primary_for, row_of, rows_of
 from uncork.experiment.timeline import incidents, interference, series_of
 from uncork.measure.cubes import Cube, DistributionCube, Key, Reduced
 from uncork.measure.metrics import METRICS, SIZE_CLASSES
@@ -36,6 +36,7 @@ from uncork.measure.stats.effect import Effect, ab_at_share
 View = tuple[str, ...]
 Views = Mapping[View, Reduced]
 Pasts = Mapping[View, Reduced]
+PerClient = Mapping[View, Mapping[Key, Cubes]]
 
 MAX_CELLS = 400
 """Of a key; the smaller ones are left out, and the page says so."""
@@ -50,20 +51,23 @@ def analyse(
     health: tuple[Finding, ...] = (),
     shares: Mapping[str, float] | None = None,
     steps: Sequence[float] = (),
+    per_client: PerClient | None = None,
 ) -> Analysis:
     """The analysis of two arms.
 
     `shares`: by day, the share of traffic in the treated arm. `steps`: the shares of a calendar, by which
-    places have different ones on the same day.
+    places have different ones on the same day. `per_client`: ratios with each unit counted once, of cells in
+    which records per unit differ; guardrails are decided by these.
     """
     whole = _only(window[()])
     declared = settings.primary
-    settings = replace(settings, primary=primary_for(whole, settings) or declared or first_of(whole))
+    settings = replace(settings, primary=deciding(whole, settings))
     estimand = _estimand(facts, shares or {}, steps)
     before = _only(past[()]) if () in past else {}
     scorecard = _scorecard(whole, before, settings, estimand)
-    guardrails = guard.states(whole, settings, estimand)
-    cells = _cells(window, past, settings, facts, estimand)
+    once = per_client or {}
+    guardrails = guard.states(whole, settings, estimand, per_client=once.get((), {}).get((), {}))
+    cells = _cells(window, past, once, settings, facts, estimand)
     primary = settings.primary
     days = daily.get(("day",))
     found = Analysis(
@@ -121,20 +125,25 @@ def _scorecard(whole: Cubes, before: Cubes, settings: Settings, estimand: str) -
     return (*in_family(first, settings), *in_family(rows[len(first) :], settings))
 
 
-def _cells(window: Views, past: Pasts, settings: Settings, facts: Facts, estimand: str) -> tuple[Cell, ...]:
+def _cells(
+    window: Views, past: Pasts, per_client: PerClient, settings: Settings, facts: Facts, estimand: str
+) -> tuple[Cell, ...]:
     """All cells of all keys, without advice."""
     drafts: list[Cell] = []
-    for key in settings.keys:
-        if (key,) not in window or key in TIMES:
-            continue
+    keys = [key for key in settings.keys if (key,) in window and key not in TIMES]
+    count = sum(min(len(window[(key,)].cells), MAX_CELLS) for key in keys)
+    alpha = (1 - settings.level) / max(count, 1)
+    for key in keys:
         reduced = window[(key,)]
         earlier = past[(key,)].cells if (key,) in past else {}
-        alpha = (1 - settings.level) / max(len(reduced.cells), 1)
+        once = per_client.get((key,), {})
         values = sorted(reduced.cells, key=lambda value: -int(reduced.units[value].sum()))[:MAX_CELLS]
-        drafts += [
-            _draft(key, value, reduced, earlier.get(value, {}), facts, settings, estimand, alpha)
-            for value in values
-        ]
+        for value in values:
+            draft = _draft(key, value, reduced, earlier.get(value, {}), facts, settings, estimand)
+            guards = guard.states(
+                reduced.cells[value], settings, estimand, alpha=alpha, per_client=once.get(value, {})
+            )
+            drafts.append(replace(draft, guardrails=guards))
     return tuple(sorted(drafts, key=lambda cell: _order(cell, settings)))
 
 
@@ -151,9 +160,8 @@ def _draft(
     facts: Facts,
     settings: Settings,
     estimand: str,
-    alpha: float,
 ) -> Cell:
-    """`alpha`: error rate of the guardrails' intervals that hold at every look, shared by the cells."""
+    """Without its guardrails."""
     cubes = reduced.cells[value]
     total = facts.total_units
     units = reduced.units[value].sum(axis=1)
@@ -173,7 +181,7 @@ def _draft(
         float(units.sum()) / total if total else 0.0,
         first[0] if first else None,
         tuple(rows_of(cubes, others, settings, estimand)),
-        guard.states(cubes, settings, estimand, alpha=alpha),
+        (),
         "wait",
         "",
         None,

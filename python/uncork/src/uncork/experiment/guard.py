@@ -20,17 +20,26 @@ Interval = tuple[float, float]
 
 
 def states(
-    cubes: Mapping[str, Cube], settings: Settings, estimand: str, *, alpha: float | None = None
+    cubes: Mapping[str, Cube],
+    settings: Settings,
+    estimand: str,
+    *,
+    alpha: float | None = None,
+    per_client: Mapping[str, Cube] | None = None,
 ) -> tuple[Guarded, ...]:
-    """The guardrails on metrics that the cell has. `alpha`: error rate of the bounds that hold at every look.
+    """The guardrails on metrics that the cell has. `alpha`: error rate of the bounds that hold at every look,
+    shared by the cells of all keys. `per_client`: ratios in which each unit counts once, to be decided by.
 
     All are open: what they show is decided by `decide.guardrail_state`.
     """
     rate = 1 - settings.level if alpha is None else alpha
+    once = per_client or {}
     return tuple(
-        _estimated(cubes[limit.measure.metric], limit, settings, estimand, rate)
+        replace(
+            _estimated(once.get(name, cubes[name]), limit, settings, estimand, rate), per_client=name in once
+        )
         for limit in settings.guardrails
-        if limit.measure.metric in cubes
+        if (name := limit.measure.metric) in cubes
     )
 
 

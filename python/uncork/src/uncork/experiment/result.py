@@ -98,6 +98,13 @@ class Guarded:
     """One-sided p-value of the limit being kept, where it is not Student's."""
     units_more: int | None = None
     """Units of both arms together beyond those here until the limit is known to hold or to be broken."""
+    per_client: bool = False
+    """Whether each client counts once in a share, because records per unit differ between the arms."""
+
+    @property
+    def name(self) -> str:
+        """`retransmitted`, or `retransmitted per client`."""
+        return f"{self.row.name} per client" if self.per_client else self.row.name
 
 
 @dataclass(frozen=True)

@@ -75,6 +75,11 @@ def primary_for(cubes: Cubes, settings: Settings) -> Measure | None:
     return small if wanted.metric == "throughput" and small.metric in cubes else None
 
 
+def deciding(whole: Cubes, settings: Settings) -> Measure | None:
+    """The primary measure over all clients: as declared, or the first that there is."""
+    return primary_for(whole, settings) or settings.primary or first_of(whole)
+
+
 def row_of(measure: Measure, outcome: Outcome, role: str, settings: Settings) -> Row:
     """A line without its place in the family."""
     effect = outcome if isinstance(outcome, Effect) else None

@@ -10,18 +10,19 @@ import ibis.expr.types as ir
 
 from uncork.experiment import facts as facts_
 from uncork.experiment import intime, measures, needed
-from uncork.experiment.analysis import analyse
+from uncork.experiment.analysis import MAX_CELLS, PerClient, analyse
 from uncork.experiment.health import ratio
-from uncork.experiment.health.balance import check_balance
+from uncork.experiment.health.balance import check_balance, uneven_cells
+from uncork.experiment.health.measured import check_measured
 from uncork.experiment.health.names import same_arm
 from uncork.experiment.result import Analysis, Facts, Finding
-from uncork.experiment.rows import Settings
+from uncork.experiment.rows import Settings, deciding
 from uncork.experiment.schedules import Calendar
 from uncork.measure import rollups
 from uncork.measure.cubes import Reduced
 from uncork.measure.errors import InputError
 from uncork.measure.keys import DAY_NS, HOUR_NS
-from uncork.measure.metrics import available
+from uncork.measure.metrics import METRICS, available
 from uncork.measure.reduce import Keep, Prepared, ReducePlan, Run, reduce_views, to_arrow
 from uncork.measure.schema import canonical
 from uncork.measure.stats.effect import TOTAL_EFFECT
@@ -102,6 +103,11 @@ class _Question:
         return self.named.control, self.named.treated
 
     @property
+    def is_laboratory(self) -> bool:
+        """Whether arms repeat the same runs."""
+        return self.traffic.is_laboratory() or facts_.is_laboratory_table(self.columns)
+
+    @property
     def since(self) -> int | None:
         """Where the decision's window begins: not before the switch."""
         return max((at for at in (self.request.since, self.named.switch) if at is not None), default=None)
@@ -124,13 +130,14 @@ class _Counts:
     window: dict[needed.View, Reduced]
     days: dict[needed.View, Reduced]
     past: dict[needed.View, Reduced]
+    per_client: PerClient
+    """Ratios of guardrails with each unit counted once, of cells in which records per unit differ."""
 
 
 @dataclass(frozen=True)
 class _Assigned:
     """The units of both arms, if the records have assigned ones, and the planned share."""
 
-    is_laboratory: bool
     units: facts_.UnitCounts | None
     planned: ratio.Planned
 
@@ -163,7 +170,17 @@ def run(
     by_day = question.traffic.shares_by_day(question.named.treated)
     shares = {_day(day): share for day, share in by_day.items()}
     steps = request.calendar.mixed_shares() if request.calendar is not None else ()
-    analysis = analyse(counts.window, counts.days, counts.past, facts, settings, findings, shares, steps)
+    analysis = analyse(
+        counts.window,
+        counts.days,
+        counts.past,
+        facts,
+        settings,
+        findings,
+        shares,
+        steps,
+        per_client=counts.per_client,
+    )
     if request.calendar is None:
         return analysis
     progress("counting by the calendar")
@@ -215,7 +232,36 @@ def _count(question: _Question, keep: Keep | None, progress: Progress) -> _Count
         progress("counting the time before the switch")
         before = needed.of_past(request.settings, of_window, metrics)
         past = count(before, (request.since, question.named.switch))
-    return _Counts(of_window, of_days, past)
+    per_client = _per_client(question, of_window, ready)
+    return _Counts(of_window, of_days, past, per_client)
+
+
+def _per_client(
+    question: _Question, window: Mapping[needed.View, Reduced], ready: ir.Table | Prepared
+) -> PerClient:
+    """Counted where records per unit differ: over all clients (then in all cells), or in a cell."""
+    request, plan = question.request, question.plan
+    if request.calendar is not None or question.is_laboratory or plan.unit not in question.columns:
+        return {}
+    ratios = {
+        it.measure.metric for it in request.settings.guardrails if METRICS[it.measure.metric].kind == "ratio"
+    }
+    views = [view for view in window if view == () or (len(view) == 1 and view[0] in request.settings.keys)]
+    is_uneven = bool(uneven_cells(window[()], 1))
+    cells = {
+        view: list(window[view].cells) if is_uneven else uneven_cells(window[view], MAX_CELLS)
+        for view in views
+    }
+    wanted = {
+        view: tuple(sorted(ratios & set(available(question.columns, ratios))))
+        for view in views
+        if cells[view]
+    }
+    if not any(wanted.values()):
+        return {}
+    once = replace(plan, window=(question.since, request.until), per_client=True)
+    counted = _paired(reduce_views(ready, once, wanted, question.query))
+    return {view: {key: counted[view].cells[key] for key in cells[view]} for view in wanted}
 
 
 def _check_limits(settings: Settings, counted: Reduced) -> None:
@@ -230,12 +276,11 @@ def _check_limits(settings: Settings, counted: Reduced) -> None:
 
 
 def _assigned(question: _Question) -> _Assigned:
-    is_laboratory = question.traffic.is_laboratory() or facts_.is_laboratory_table(question.columns)
     units = None
-    if not is_laboratory:
+    if not question.is_laboratory:
         units = facts_.unit_counts(question.records, question.decision, (), question.query).get(())
     planned = ratio.planned(units or facts_.UnitCounts({}, {}, 0), question.request.share)
-    return _Assigned(is_laboratory, units, planned)
+    return _Assigned(units, planned)
 
 
 def _with_sources(question: _Question, counts: _Counts) -> Settings:
@@ -261,7 +306,7 @@ def _findings(
         findings = (*findings, Finding("folded clients", "warning", FOLDED, FOLDED_REMEDY))
     if question.request.calendar is not None:
         return _not_run(findings, CHANGED_BY_CALENDARS, IN_TIME)
-    if assigned.is_laboratory:
+    if question.is_laboratory:
         return _not_run(findings, ("one arm per unit",), REPEATED)
     findings = (*_of_assignment(question, counts, assigned, settings), *findings)
     if assigned.planned.share is None:
@@ -290,7 +335,9 @@ def _of_assignment(
     skipped = tuple(key for key in settings.keys if key in NOT_ASSIGNED)
     whole = ratio.check_ratio(units, planned, question.arms)
     balance = check_balance(counts.window[()], question.arms)
-    return whole, ratio.check_cells(cells, planned, skipped), balance
+    primary = deciding(counts.window[()].cells.get((), {}), settings)
+    measured = check_measured(question.records, question.decision, primary, question.arms, question.query)
+    return whole, ratio.check_cells(cells, planned, skipped), balance, measured
 
 
 def _in_time(

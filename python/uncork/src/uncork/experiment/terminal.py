@@ -69,9 +69,9 @@ def _guardrails(guards: Sequence[Guarded], width: int) -> list[str]:
 
 def _guard(one: Guarded) -> str:
     if one.state == "holds":
-        return one.row.name
+        return one.name
     more = f"; about {one.units_more:,} more units" if one.units_more is not None else ""
-    return f"{one.row.name} ({one.limit}{more})"
+    return f"{one.name} ({one.limit}{more})"
 
 
 def _health(analysis: Analysis, width: int) -> list[str]:

@@ -157,9 +157,7 @@ def _stopped(
 
 
 def _limits(guards: Sequence[Guarded]) -> str:
-    return words.listed(
-        [f"{one.row.name} {price_words(one.row)}, the limit is {one.limit}" for one in guards]
-    )
+    return words.listed([f"{one.name} {price_words(one.row)}, the limit is {one.limit}" for one in guards])
 
 
 def _same_controller(analysis: Analysis, broken: Sequence[Place]) -> str:
@@ -338,9 +336,10 @@ def _reasons(analysis: Analysis, primary: Row, settings: Settings) -> tuple[str,
     sentences = [
         f"Over all clients, {effect_words(primary)}; {primary.effect.estimand}." if primary.effect else ""
     ]
-    sent = next((g.row for g in analysis.guardrails if g.row.measure.metric == "retransmitted"), None)
-    if sent and sent.effect:
-        sentences.append(f"The price: {facts.names[1]} retransmits {price_words(sent)}.")
+    sent = next((g for g in analysis.guardrails if g.row.measure.metric == "retransmitted"), None)
+    if sent and sent.row.effect:
+        whose = " per client" if sent.per_client else ""
+        sentences.append(f"The price: {facts.names[1]} retransmits {price_words(sent.row)}{whose}.")
     not_shown = [one for one in analysis.guardrails if one.state in ("open", "likely holds")]
     if not_shown:
         sentences.append(f"Not shown to hold: {words.listed([_open(one) for one in not_shown])}.")
@@ -374,10 +373,8 @@ def key_words(key: str) -> str:
 
 def _open(one: Guarded) -> str:
     if one.units_more is not None:
-        return f"{one.row.name} (about {one.units_more:,} more units)"
-    return (
-        one.row.name if one.state == "likely holds" else f"{one.row.name} ({one.row.reason or 'no estimate'})"
-    )
+        return f"{one.name} (about {one.units_more:,} more units)"
+    return one.name if one.state == "likely holds" else f"{one.name} ({one.row.reason or 'no estimate'})"
 
 
 def decision_cells(analysis: Analysis, advice: str = "") -> list[Cell]:

@@ -40,7 +40,7 @@ class Part:
     metric: Metric
     table: pa.Table
     whole: int = 1
-    """What counts as one in the counts of a distribution."""
+    """What counts as one."""
 
 
 @dataclass(frozen=True)
@@ -218,7 +218,7 @@ class _Sparse:
         at = (self.arm[here], self.bucket[here])
         if self.metric.kind == "ratio":
             sums = [_summed((arms, BUCKETS), at, column[here]) for column in self.columns]
-            return RatioCube(*(of.astype(np.float64) for of in sums))
+            return RatioCube(*(of.astype(np.float64) / self.whole for of in sums))
         bins = self.bin[here]
         first = int(bins.min())
         shape = (arms, BUCKETS, int(bins.max()) - first + 1)

@@ -58,6 +58,8 @@ class ReducePlan:
     """Since and until, in nanoseconds since 1970 (UTC); until is not part of it."""
     per_unit: bool = True
     """Whether each unit counts once in a distribution; else, and without units, each record does."""
+    per_client: bool = False
+    """Whether each unit counts once in a ratio, too: the mean of the units' own ratios."""
     scope: str = "response"
     """Of records of servers: ``response``, or ``connection`` with all its responses; never both."""
 
@@ -232,7 +234,8 @@ class Queries:
 
     def whole(self, metric: Metric) -> int:
         """What counts as one in the counts of this metric."""
-        return WEIGHT if metric.kind == "distribution" and self._has_units() else 1
+        is_weighed = metric.kind == "distribution" or self.plan.per_client
+        return WEIGHT if is_weighed and self._has_units() else 1
 
     def _has_units(self) -> bool:
         return self.plan.per_unit and self.plan.unit in self.columns
@@ -342,14 +345,31 @@ class Queries:
         t = Columns(rows)
         names = (f"of {metric.name}", f"per {metric.name}")
         values = {name: rows[name] for name in names} if self.prepared else _values(metric, t)
-        parts = rows.select(**self._keys(t), numerator=values[names[0]], denominator=values[names[1]])
+        is_per_client = self.plan.per_client and self._has_units()
+        unit = {"unit": rows[self.plan.unit]} if is_per_client else {}
+        parts = rows.select(**self._keys(t), **unit, numerator=values[names[0]], denominator=values[names[1]])
         parts = parts.filter(parts["numerator"].notnull() & parts["denominator"].notnull())
+        if is_per_client:
+            parts = _of_units(parts, [*self.plan.by, "arm", "bucket"])
         valid = (parts["numerator"] >= 0) & (parts["denominator"] >= 0)
         return parts.group_by([*self.plan.by, "arm", "bucket"]).aggregate(
             numerator=parts["numerator"].sum(where=valid).fill_null(0),
             denominator=parts["denominator"].sum(where=valid).fill_null(0),
             n=parts.count(where=~valid),
         )
+
+
+def _of_units(parts: ir.Table, by: list[str]) -> ir.Table:
+    """The ratio of each unit, in parts of `WEIGHT`. Records with a part that cannot be are left out."""
+    valid = (parts["numerator"] >= 0) & (parts["denominator"] >= 0)
+    known = parts.filter(valid & parts["unit"].notnull())
+    sums = known.group_by([*by, "unit"]).aggregate(
+        numerator=known["numerator"].sum().cast("float64"),
+        denominator=known["denominator"].sum().cast("float64"),
+    )
+    sums = sums.filter(sums["denominator"] > 0.0)
+    share = sums["numerator"] / sums["denominator"] * float(WEIGHT)
+    return sums.select(*by, numerator=share.floor().cast("int64"), denominator=ibis.literal(WEIGHT, "int64"))
 
 
 def _weight(binned: ir.Table, by: Sequence[str], counts: ir.Value | None = None) -> ir.Value:

@@ -315,6 +315,6 @@ def _line(outcome: Outcome) -> str:
     order = ("holds", "likely holds", "open", "likely broken", "broken")
     counts = [f"{states.count(state)} {state}" for state in order if state in states]
     parts.append(", ".join(counts))
-    broken = [guarded.row.name for guarded in analysis.guardrails if guarded.state == "broken"]
+    broken = [guarded.name for guarded in analysis.guardrails if guarded.state == "broken"]
     parts[-1] += f": {words.listed(broken)}" if broken else ""
     return "; ".join(part for part in parts if part)

@@ -1,6 +1,7 @@
 """Records per unit: do the clients of one arm come more often than those of the other?
 
-Means and quantiles count each unit once, so they are adjusted for it. Shares of all bytes are not.
+Means and quantiles count each unit once, so they are adjusted for it. Shares of all bytes are not: they
+follow the clients who come more often. So guardrails count each unit once where this differs (Simpson 1951).
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from typing import Final
 
 from uncork.experiment import words
 from uncork.experiment.result import Finding
-from uncork.measure.cubes import PER_CLIENT, Reduced
+from uncork.measure.cubes import PER_CLIENT, Key, Reduced
 from uncork.measure.stats.balance import records_per_unit
 from uncork.measure.stats.effect import Effect
 
@@ -33,8 +34,21 @@ def check_balance(whole: Reduced, arms: tuple[str, str]) -> Finding:
         NAME,
         "warning" if is_adjusted else "blocks",
         f"Records per unit differ between the arms: {counts} ({reach}).",
-        "Means and quantiles count each unit once; shares of all bytes follow the units with more records."
+        "Means, quantiles and guardrails count each unit once; other shares follow units with more records."
         if is_adjusted
         else "Name the unit of each record (--unit-columns), so that each counts once.",
         numbers,
     )
+
+
+def uneven_cells(reduced: Reduced, limit: int) -> list[Key]:
+    """The cells with different numbers of records per unit, among the `limit` largest."""
+    largest = sorted(reduced.units, key=lambda key: -int(reduced.units[key].sum()))[:limit]
+    return [key for key in largest if _is_uneven(reduced, key)]
+
+
+def _is_uneven(reduced: Reduced, key: Key) -> bool:
+    if key not in reduced.records:
+        return False
+    effect = records_per_unit(reduced.records[key], reduced.units[key])
+    return isinstance(effect, Effect) and not effect.ratio_low <= 1 <= effect.ratio_high

@@ -106,16 +106,16 @@ def _guardrails(analysis: Analysis) -> str:
     mark, kind = ("✗", "failed") if broken else ("✓", "passed")
     if broken:
         words_ = f"{words.counted(len(broken), 'guardrail')} of {len(guards)} broken: " + words.listed(
-            [g.row.name for g in broken]
+            [one.name for one in broken]
         )
     elif risky:
         mark, kind = "!", "failed"
         words_ = f"{words.counted(len(risky), 'guardrail')} of {len(guards)} likely broken: "
-        words_ += words.listed([one.row.name for one in risky])
+        words_ += words.listed([one.name for one in risky])
     elif open_ones:
         mark, kind = "?", ""
         words_ = f"No guardrail is broken; {len(open_ones)} of {len(guards)} are not shown to hold: "
-        words_ += words.listed([one.row.name for one in open_ones])
+        words_ += words.listed([one.name for one in open_ones])
     else:
         words_ = "The guardrail holds" if len(guards) == 1 else f"All {len(guards)} guardrails hold"
     summary = f'<span aria-hidden="true">{mark}</span> {escape(words_)}.'

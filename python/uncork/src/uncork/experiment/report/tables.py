@@ -218,7 +218,7 @@ def guardrails(guards: Sequence[Guarded], control: str, treated: str) -> str:
     """The guardrails with their bounds."""
     rows = [
         [
-            escape(one.row.name),
+            escape(one.name),
             sign(one.state),
             escape(one.limit),
             harm(one),
