@@ -30,6 +30,14 @@ LABORATORY: Final = ("sim", "quic-sim", "netns", "bpf")
 PROPENSITY_STEPS: Final = 10_000
 """Slots of a policy: propensities are multiples of 0.01 %."""
 
+PLACEHOLDERS: Final = frozenset(
+    {"", "-", "?", "unknown", "none", "null", "nil", "n/a", "na", "nan", "undefined"}
+)
+"""What logs write in place of a controller that they do not know."""
+
+NEARLY_ALL: Final = 0.99
+"""Share of an arm's records from which it runs one controller. Of less, the rest fell back to another."""
+
 SAME_SHARE: Final = 0.005
 """Propensities that differ by less are one step of the share."""
 
@@ -45,13 +53,26 @@ class Traffic:
         """All arms, in alphabetical order."""
         return sorted({str(row["arm"]) for row in self.rows})
 
-    def controller(self, arm: str, since_hour: int | None = None) -> str:
-        """The controller of most of the arm's records."""
+    def controllers(self, arm: str, since_hour: int | None = None) -> Counter[str]:
+        """Records of the arm by controller; empty: unknown."""
         seen: Counter[str] = Counter()
         for row in self.rows:
             if row["arm"] == arm and (since_hour is None or _number(row["hour"]) >= since_hour):
-                seen[str(row["cc"] or "")] += _number(row["n"])
-        return seen.most_common(1)[0][0] if seen else ""
+                seen[known_controller(row["cc"])] += _number(row["n"])
+        return seen
+
+    def controller(self, arm: str, since_hour: int | None = None) -> str:
+        """The controller of most of the arm's records."""
+        return _most(self.controllers(arm, since_hour))
+
+    def pair(self, control: str, treated: str, since_hour: int | None = None) -> tuple[str, str]:
+        """The controllers of both arms. If they seem equal, an arm that ran others as well has none."""
+        seen = self.controllers(control, since_hour), self.controllers(treated, since_hour)
+        first, second = map(_most, seen)
+        if controllers_relation(first, second) != "equal":
+            return first, second
+        is_first, is_second = (_share_of_most(of) >= NEARLY_ALL for of in seen)
+        return (first if is_first else ""), (second if is_second else "")
 
     def experiments(self) -> list[str]:
         return sorted({str(row["experiment"]) for row in self.rows if row["experiment"]})
@@ -73,13 +94,13 @@ class Traffic:
         for row in self.rows:
             if row["hour"] is not None:
                 arms = by_hour.setdefault(_number(row["hour"]), {})
-                arms.setdefault(str(row["arm"]), Counter())[str(row["cc"] or "")] += _number(row["n"])
+                arms.setdefault(str(row["arm"]), Counter())[known_controller(row["cc"])] += _number(row["n"])
         is_same_before = False
         for hour in sorted(by_hour):
             arms = by_hour[hour]
             if control not in arms or treated not in arms:
                 continue
-            used = [arms[arm].most_common(1)[0][0] for arm in (control, treated)]
+            used = [_most(arms[arm]) for arm in (control, treated)]
             relation = controllers_relation(*used)
             if relation == "different":
                 return hour if is_same_before else None
@@ -112,11 +133,25 @@ class Traffic:
         return {day: low for day, (low, high) in sorted(spans.items()) if high - low <= SAME_SHARE}
 
 
+def known_controller(name: object) -> str:
+    """The controller that a record names; empty if it names none."""
+    text = "" if name is None else str(name).strip()
+    return "" if text.casefold() in PLACEHOLDERS else text
+
+
+def _most(seen: Counter[str]) -> str:
+    return seen.most_common(1)[0][0] if seen else ""
+
+
+def _share_of_most(seen: Counter[str]) -> float:
+    return seen[_most(seen)] / max(seen.total(), 1)
+
+
 def controllers_relation(control: str, treated: str) -> Relation:
     """Whether two arms run the same controller. One that is unknown (empty) equals no other."""
     if not control or not treated:
         return "unknown"
-    return "equal" if control == treated else "different"
+    return "equal" if control.casefold() == treated.casefold() else "different"
 
 
 def is_laboratory_table(columns: Collection[str]) -> bool:

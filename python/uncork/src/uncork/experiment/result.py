@@ -298,7 +298,9 @@ class Facts:
     control: str
     treated: str
     controllers: tuple[str, str]
-    """The controller of most records of each arm."""
+    """The controller of most records of each arm; empty: unknown, or the other arm's, but not of nearly all
+    records.
+    """
     share: float
     """Planned for the treated arm, of the units; `share_is` has where this comes from."""
     since: str
@@ -382,3 +384,5 @@ class Analysis:
     designed: tuple[Designed, ...] = ()
     traces: tuple[Trace, ...] = ()
     notes: tuple[str, ...] = ()
+    not_guarded: tuple[str, ...] = ()
+    """Guardrails that no record can show."""

@@ -13,6 +13,7 @@ from uncork.experiment import intime, measures, needed
 from uncork.experiment.analysis import MAX_CELLS, PerClient, analyse
 from uncork.experiment.health import ratio
 from uncork.experiment.health.balance import check_balance, uneven_cells
+from uncork.experiment.health.fallback import check_fallback
 from uncork.experiment.health.measured import check_measured
 from uncork.experiment.health.names import same_arm
 from uncork.experiment.result import Analysis, Facts, Finding
@@ -308,10 +309,19 @@ def _findings(
         return _not_run(findings, CHANGED_BY_CALENDARS, IN_TIME)
     if question.is_laboratory:
         return _not_run(findings, ("one arm per unit",), REPEATED)
-    findings = (*_of_assignment(question, counts, assigned, settings), *findings)
+    findings = (*_of_assignment(question, counts, assigned, settings), *_with_fallback(findings, question))
     if assigned.planned.share is None:
         findings = _not_run(findings, ("arrival times",), "The share differs between records.")
     return findings
+
+
+def _with_fallback(findings: tuple[Finding, ...], question: _Question) -> tuple[Finding, ...]:
+    """Compliance by the controllers in use, where records lack the chosen ones."""
+    if not any(one.name == "compliance" and one.severity == "not run" for one in findings):
+        return findings
+    since = question.since // HOUR_NS if question.since is not None else None
+    found = check_fallback({arm: question.traffic.controllers(arm, since) for arm in question.arms})
+    return findings if found is None else tuple(found if it.name == found.name else it for it in findings)
 
 
 def _of_assignment(
@@ -445,7 +455,7 @@ def _facts(
         experiment=named.experiment,
         control=named.control,
         treated=named.treated,
-        controllers=(traffic.controller(named.control, start), traffic.controller(named.treated, start)),
+        controllers=traffic.pair(named.control, named.treated, start),
         share=0.5,
         since=_day(days[0]) if days else "",
         until=_day(days[-1]) if days else "",
