@@ -12,6 +12,8 @@ from uncork.experiment.estimate import total
 from uncork.experiment.measures import parse_limit
 from uncork.experiment.result import Analysis, Cell, Measure
 from uncork.experiment.rows import Settings
+from uncork.experiment.terminal import scorecard
+from uncork.experiment.verdict import decide
 from uncork.measure.cubes import DistributionCube, RatioCube
 
 DAYS = [f"2026-11-{day:02d}" for day in range(2, 16)]
@@ -265,9 +267,9 @@ def test_declared_primary_that_no_record_has_gives_way_to_completion_over_all_cl
 def test_limits_that_the_records_cannot_show_are_listed() -> None:
     rng = np.random.default_rng(32)
     found = analysed({"r": {"throughput": distribution(rng)}})
-    assert any(
-        note.startswith("Not guarded, because no record has it: retransmitted") for note in found.notes
-    )
+    assert found.not_guarded[:2] == ("retransmitted", "resent in 2 RTTs")
+    text = scorecard(found, decide(found, Settings()), 200)
+    assert "– guardrails not run, because no record has it: retransmitted, " in text
 
 
 def test_guardrails__ratios_per_client_given__are_decided_by_these() -> None:

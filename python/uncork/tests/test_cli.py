@@ -85,6 +85,7 @@ def test_help_begins_with_examples(command: str, capsys: pytest.CaptureFixture[s
             ["early_resent", "no record", "leave it out"],
         ),
         (["analyze", "RECORDS", "--by", "arm"], ["--by arm", "depends on the arm", "--by country"]),
+        (["analyze", "RECORDS", "--show-sql", "duckdb", "--by", "arm"], ["--by arm", "depends on the arm"]),
         (
             ["analyze", "RECORDS", "--unit-columns", "service_country", "--by", "service_country"],
             ["--by service_country", "names units"],
@@ -225,6 +226,21 @@ def test_follow_ends_at_the_last_look_without_a_verdict(
     command = ["analyze", str(tmp_path / "few.parquet"), "--by", "region", "--follow", "--every", "600"]
     assert main([*command, "--look-at", "2026-01-01", "-o", str(tmp_path / "out")]) in (0, 4)
     assert "No verdict" in capsys.readouterr().out
+
+
+def test_follow__block__is_in_the_line_and_json_has_a_line_for_each_look(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few = pq.read_table(demo() / "records/records.parquet").slice(0, 200)
+    pq.write_table(pa.concat_tables([few, few]), tmp_path / "twice.parquet")
+    command = ["analyze", str(tmp_path / "twice.parquet"), "--by", "region", "--follow", "--rounds", "1"]
+    assert main([*command, "-o", str(tmp_path / "out")]) == 4
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if " records, " in line]
+    assert "; No verdict: " in line
+    assert "are there more than once" in line
+    assert main([*command, "--format", "json", "-o", str(tmp_path / "out")]) == 4
+    (line,) = capsys.readouterr().out.splitlines()
+    assert json.loads(line)["verdict"]["decision"] == "blocked"
 
 
 @pytest.mark.parametrize(

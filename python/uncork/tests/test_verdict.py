@@ -6,10 +6,11 @@ import pytest
 
 from made import FACTS, analysis, cell, effect, guarded, row
 from uncork.experiment.decisions import decided
-from uncork.experiment.result import Analysis, Finding, Guarded, Measure, Place, Verdict
+from uncork.experiment.result import Analysis, Designed, Finding, Guarded, Measure, Place, Verdict
 from uncork.experiment.rows import Settings
 from uncork.experiment.terminal import scorecard
 from uncork.experiment.verdict import decide
+from uncork.measure.stats.switchback import CARRY_OVER
 
 SETTINGS = Settings()
 
@@ -99,6 +100,15 @@ def test_no_gain_left_keeps_the_control() -> None:
     verdict = judged(analysis((cell("Asia", 1.0, 0.002),), scorecard=whole(1.0, 0.002)))  # type: ignore[arg-type]
     assert verdict.decision == "keep"
     assert verdict.sentence == "Keep cubic: bbr makes no difference of 1 % or more."
+
+
+def test_keep__loss_of_more_than_worth_not_excluded__is_named() -> None:
+    scorecard = (replace(row(0.99, "inconclusive"), effect=replace(effect(0.99, 0.009), p_value=0.27)),)
+    verdict = judged(analysis((cell("Asia", 0.99, 0.009),), scorecard=scorecard))
+    assert verdict.decision == "keep"
+    assert verdict.sentence == (
+        "Keep cubic: bbr brings no gain of 1 % or more, and p50 throughput may be up to 2.8 % lower."
+    )
 
 
 def test_broken_guardrail_stops_with_status_1_at_any_gain() -> None:
@@ -310,3 +320,19 @@ def test_guardrail__each_client_counts_once__says_so() -> None:
     once = replace(guarded("broken"), per_client=True)
     verdict = judged(analysis((cell("Asia", 1.5),), guardrails=(once,)))
     assert "breaks a guardrail: retransmitted per client 5.00 % against 1.00 %" in verdict.sentence
+
+
+@pytest.mark.parametrize(
+    ("ratio", "sentence"),
+    [
+        (1.04, "p50 throughput is at least 5.0 % higher"),
+        (0.96, "The effect falls within a window (−4.0 % from the first half of a window to the second)"),
+    ],
+)
+def test_switchback__carry_over_found__qualifies_the_headline(ratio: float, sentence: str) -> None:
+    measure = row(1.05, "better").measure
+    carried = Designed("switchback", measure, "throughput", CARRY_OVER, effect(ratio), "")
+    verdict = judged(replace(analysis(), designed=(carried,)))
+    assert verdict.decision == "enable"
+    assert sentence in verdict.sentence
+    assert ("still acts after the burn-in" in verdict.sentence) == (ratio > 1)

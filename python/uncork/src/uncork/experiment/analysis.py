@@ -84,7 +84,8 @@ def analyse(
         prices=(),
         incidents=incidents(daily, facts, settings.keys, settings, estimand),
         interference=interference(days, shares or {}, facts, settings),
-        notes=(*_instead(declared, settings), *_unguarded(whole, settings), *_notes(window, settings)),
+        notes=(*_instead(declared, settings), *_notes(window, settings)),
+        not_guarded=_not_guarded(whole, settings),
     )
     found = decided(found, settings, lambda cell: _days_more(cell, daily, past, facts, settings))
     return replace(found, prices=_prices(found.cells, settings))
@@ -338,10 +339,9 @@ def _instead(declared: Measure | None, settings: Settings) -> tuple[str, ...]:
     return (f"No record has {measures.name(declared)}: {found} decides.",)
 
 
-def _unguarded(whole: Cubes, settings: Settings) -> tuple[str, ...]:
+def _not_guarded(whole: Cubes, settings: Settings) -> tuple[str, ...]:
     """Limits that the records cannot show."""
-    lacking = [measures.name(one.measure) for one in settings.guardrails if one.measure.metric not in whole]
-    return (f"Not guarded, because no record has it: {words.listed(lacking)}.",) if lacking else ()
+    return tuple(measures.name(one.measure) for one in settings.guardrails if one.measure.metric not in whole)
 
 
 def _notes(window: Views, settings: Settings) -> tuple[str, ...]:

@@ -97,6 +97,15 @@ def alpha_of(settings: Settings) -> float:
     return float(2 * normal_tail(sequential.obrien_fleming(n, 1 - settings.level)[k - 1]))
 
 
+def ratio_interval(row: Row, settings: Settings) -> tuple[float, float]:
+    """Of treated over control, at the level that decides at this look."""
+    estimate = _estimate(row)
+    if estimate is None:
+        return 0.0, math.inf
+    low, high = (math.exp(end) for end in estimate.interval(alpha_of(settings)))
+    return (low, high) if row.better == "higher" else (1 / high, 1 / low)
+
+
 def decided(
     analysis: Analysis,
     settings: Settings,

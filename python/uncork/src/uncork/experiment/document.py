@@ -26,6 +26,11 @@ def to_json(of: Mapping[str, object]) -> str:
     return json.dumps(of, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
+def to_line(of: Mapping[str, object]) -> str:
+    """The same on one line."""
+    return json.dumps(of, ensure_ascii=False, allow_nan=False) + "\n"
+
+
 def _plain(value: object) -> object:
     """Dataclasses as objects, tuples as arrays, measures as text, infinite numbers and NaN as null."""
     if isinstance(value, Measure):

@@ -36,7 +36,7 @@ def scorecard(analysis: Analysis, verdict: Verdict, width: int) -> str:
             wrapped("MADE UP: the records come from a small generator; nothing was measured.", width)
         )
     blocks.append("\n".join(wrapped(text, width) for text in (verdict.sentence, *verdict.reasons)))
-    blocks += _guardrails(analysis.guardrails, width)
+    blocks += _guardrails(analysis, width)
     blocks += _health(analysis, width)
     for key in dict.fromkeys(cell.key for cell in analysis.cells):
         blocks.append(_cells(analysis, key, width))
@@ -51,7 +51,8 @@ def wrapped(text: str, width: int, indent: str = "") -> str:
     return textwrap.fill(text, width, subsequent_indent=indent, break_on_hyphens=False)
 
 
-def _guardrails(guards: Sequence[Guarded], width: int) -> list[str]:
+def _guardrails(analysis: Analysis, width: int) -> list[str]:
+    guards = analysis.guardrails
     marks = {"holds": "✓", "likely holds": "✓", "open": "?", "likely broken": "!", "broken": "✗"}
     order = ("broken", "likely broken", "open", "likely holds", "holds")
     lines = [
@@ -64,6 +65,9 @@ def _guardrails(guards: Sequence[Guarded], width: int) -> list[str]:
         for state in order
         if any(g.state == state for g in guards)
     ]
+    if analysis.not_guarded:
+        lacking = words.listed(analysis.not_guarded)
+        lines.append(wrapped(f"– guardrails not run, because no record has it: {lacking}", width, "  "))
     return ["\n".join(lines)] if lines else []
 
 

@@ -6,10 +6,18 @@ from collections.abc import Mapping, Sequence
 
 from uncork.experiment import measures, words
 from uncork.experiment.decide import Decision
-from uncork.experiment.decisions import aimed, decision_of, first_key, primary_row, two_digits
+from uncork.experiment.decisions import (
+    aimed,
+    decision_of,
+    first_key,
+    primary_row,
+    ratio_interval,
+    two_digits,
+)
 from uncork.experiment.result import Analysis, Cell, Guarded, Place, Row, Verdict
 from uncork.experiment.rows import Settings
-from uncork.measure.stats import power
+from uncork.measure.stats import power, switchback
+from uncork.measure.stats.effect import Effect
 
 BIASED_SOURCES = ("log_lowat",)
 SOURCES = {
@@ -94,7 +102,7 @@ def _sentence(
         *_likely_broken_cells(analysis, [*worse, *broken]),
     ]
     main = _by_whole(analysis, settings, found, primary) if _is_pooled(analysis, found) else ""
-    sentences = [*lead, main or _by_cells(analysis, found, primary)]
+    sentences = [*lead, main or _by_cells(analysis, found, primary), *_carry_over(analysis, primary)]
     hint = _without(analysis, found, broken)
     return " ".join(f"{_capital(one)}." for one in sentences), hint + _reasons(analysis, primary, settings)
 
@@ -110,8 +118,8 @@ def price_words(row: Row) -> str:
     return f"{words.quantity(row.treated, row.unit)} against {words.quantity(row.control, row.unit)}"
 
 
-def effect_words(row: Row) -> str:
-    """`p50 throughput ≥ 3 MB is 3.1 % higher (95 % CI +1.2 to +5.0 %)`."""
+def effect_words(row: Row, least: str = "") -> str:
+    """`p50 throughput ≥ 3 MB is 3.1 % higher (95 % CI +1.2 to +5.0 %)`. `least`: before the change."""
     effect = row.effect
     if effect is None:
         return f"{row.name}: no interval ({row.reason})"
@@ -121,7 +129,29 @@ def effect_words(row: Row) -> str:
         return f"{row.name} does not differ by more than chance: {words.change(effect.ratio)} ({reach})"
     size = words.change(effect.ratio).lstrip(f"+{words.MINUS}")
     way = "higher" if effect.ratio > 1 else "lower"
-    return f"{row.name} is {size} {way} ({reach})"
+    return f"{row.name} is {least}{size} {way} ({reach})"
+
+
+def _carried(analysis: Analysis, primary: Row) -> Effect | None:
+    """By what the effect grows within a window of a switchback, where that is found."""
+    found = (one for one in analysis.designed if one.estimand == switchback.CARRY_OVER)
+    return next((one.effect for one in found if one.measure == primary.measure), None)
+
+
+def _grows(carried: Effect, primary: Row) -> bool:
+    """Whether the effect is larger late in a window: the arm before made it too small."""
+    return primary.effect is not None and (carried.ratio > 1) == (primary.effect.ratio > 1)
+
+
+def _carry_over(analysis: Analysis, primary: Row) -> list[str]:
+    """What carry-over makes of the effect."""
+    carried = _carried(analysis, primary)
+    if carried is None:
+        return []
+    change = f"{words.change(carried.ratio)} from the first half of a window to the second"
+    if _grows(carried, primary):
+        return [f"The arm before still acts after the burn-in ({change}): the effect is too small"]
+    return [f"The effect falls within a window ({change}): it may be smaller than it looks"]
 
 
 def _blocked(analysis: Analysis) -> tuple[str, tuple[str, ...]]:
@@ -276,17 +306,17 @@ def _by_whole(analysis: Analysis, settings: Settings, found: Decision, primary: 
     control, treated = analysis.facts.names
     cells = decision_cells(analysis)
     rest = f"; no {key_words(cells[0].key)} differs from that by more than chance" if len(cells) > 1 else ""
+    carried = _carried(analysis, primary)
+    least = "at least " if carried and _grows(carried, primary) else ""
     if found.decision in ("enable", "enable some"):
         is_everywhere = not cells or len(found.enable) == len(cells)
         where = "" if is_everywhere else f" in {len(found.enable)} of {len(cells)} cells"
-        return "; ".join(
-            [f"Enable {treated}{where}: {effect_words(primary)}{rest}", *_waits(analysis, found.wait)]
-        )
+        effect = effect_words(primary, least)
+        return "; ".join([f"Enable {treated}{where}: {effect}{rest}", *_waits(analysis, found.wait)])
     if found.state == "worse":
-        return f"Keep {control}: with {treated}, {effect_words(primary)}{rest}"
+        return f"Keep {control}: with {treated}, {effect_words(primary, least)}{rest}"
     if found.decision == "keep" and found.state in ("better", "equivalent", "inconclusive"):
-        worth = f"{100 * settings.worth:g} %"
-        return f"Keep {control}: {treated} makes no difference of {worth} or more{rest}"
+        return f"Keep {control}: {_no_gain(analysis, settings, primary)}{rest}"
     risky = [one for one in analysis.guardrails if one.state == "likely broken"]
     if found.state == "better":
         why = (
@@ -297,6 +327,17 @@ def _by_whole(analysis: Analysis, settings: Settings, found: Decision, primary: 
         return f"No verdict yet: {effect_words(primary)}, but {why}"
     more = _more_units(analysis, settings, primary)
     return f"No verdict yet: {effect_words(primary)}{rest}{more}"
+
+
+def _no_gain(analysis: Analysis, settings: Settings, primary: Row) -> str:
+    """`bbr makes no difference of 1 % or more`; where a loss is not excluded, it is named."""
+    treated, worth = analysis.facts.names[1], f"{100 * settings.worth:g} %"
+    ends = ratio_interval(primary, settings)
+    if max(abs(end - 1) for end in ends) < settings.worth:
+        return f"{treated} makes no difference of {worth} or more"
+    way, loss = ("lower", 1 - ends[0]) if primary.better == "higher" else ("higher", ends[1] - 1)
+    size = words.change(1 + loss).lstrip("+")
+    return f"{treated} brings no gain of {worth} or more, and {primary.name} may be up to {size} {way}"
 
 
 def _more_units(analysis: Analysis, settings: Settings, primary: Row) -> str:

@@ -42,9 +42,12 @@ def line(of: object = "") -> bool:
     return text(f"{of}\n")
 
 
-def data(of: str) -> None:
-    """JSON, TOML or SQL on stdout: as it is for files and other programs, visible on a terminal."""
-    _out(visible(of) if _is_terminal(sys.stdout) else of)
+def data(of: str) -> bool:
+    """JSON, TOML or SQL on stdout: as it is for files and other programs, visible on a terminal.
+
+    False: no one reads any more.
+    """
+    return _out(visible(of) if _is_terminal(sys.stdout) else of)
 
 
 def note(of: object) -> None:

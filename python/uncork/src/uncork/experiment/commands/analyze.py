@@ -7,6 +7,7 @@ import re
 import shutil
 import tempfile
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -24,14 +25,14 @@ from uncork.experiment.commands.common import (
     share,
     show,
 )
-from uncork.experiment.document import document, to_json
+from uncork.experiment.document import document, to_json, to_line
 from uncork.experiment.intime import read_calendar
 from uncork.experiment.options.analyze import add_analyze
 from uncork.experiment.report import page
 from uncork.experiment.result import Analysis, Finding, Verdict
 from uncork.experiment.rows import Settings
 from uncork.experiment.run import Request, run
-from uncork.experiment.verdict import HARM, decide
+from uncork.experiment.verdict import HARM, NO_VERDICT, decide
 from uncork.measure import console
 from uncork.measure.address import Address, Source
 from uncork.measure.errors import InputError
@@ -50,7 +51,11 @@ class Outcome:
 
     analysis: Analysis
     verdict: Verdict
-    text: str
+    document: Mapping[str, object]
+
+    @property
+    def text(self) -> str:
+        return to_json(self.document)
 
 
 def settings_of(arguments: argparse.Namespace, keys: tuple[str, ...]) -> Settings:
@@ -150,7 +155,7 @@ def run_demo(arguments: argparse.Namespace, command: str) -> int:
 
 def analysed(records: Records, request: Request, command: str, progress: Progress) -> Outcome:
     analysis, verdict = concluded(records, request, progress)
-    return Outcome(analysis, verdict, to_json(document(analysis, verdict, command)))
+    return Outcome(analysis, verdict, document(analysis, verdict, command))
 
 
 def concluded(records: Records, request: Request, progress: Progress) -> tuple[Analysis, Verdict]:
@@ -199,6 +204,7 @@ def save(outcome: Outcome, directory: Path, command: str) -> Path:
 
 def _show_sql(arguments: argparse.Namespace) -> int:
     keys = names(arguments.by or ",".join(DEFAULT_KEYS))
+    _check_keys(arguments, keys)
     since, until = instant(arguments.since, "--since"), instant(arguments.until, "--until")
     plan = ReducePlan(
         control=arguments.control or "control",
@@ -218,7 +224,7 @@ def follow(arguments: argparse.Namespace, command: str) -> int:
     at every look. Records that cannot be analysed yet are waited for; in the last round they are an error.
     """
     looks = _planned(arguments)
-    seen: object = None
+    seen, decision = None, ""
     rounds, taken, status, wait = 0, 0, 0, 0.0
     while arguments.rounds is None or rounds < arguments.rounds:
         time.sleep(wait)
@@ -239,19 +245,42 @@ def follow(arguments: argparse.Namespace, command: str) -> int:
                 settings = replace(settings, is_watched=True)
             outcome = analysed(records, request_of(arguments, settings), command, Progress())
         except InputError as error:
-            if rounds == arguments.rounds or not console.line(f"{stamp}  waiting: {error}"):
+            if rounds == arguments.rounds or not _waits(arguments, f"{stamp}  waiting: {error}"):
                 raise
             continue
-        is_read = console.line(f"{stamp}  {_line(outcome)}")
-        report = save(outcome, arguments.output, command)
         status = outcome.verdict.exit_status
+        is_end = status == HARM or _is_faulty(outcome) or (due > taken and _is_reached(outcome, settings))
+        is_news = status == NO_VERDICT or outcome.verdict.decision != decision
+        is_read = _says(arguments, outcome, f"{stamp}  {_line(outcome, is_news and not is_end)}")
+        decision = outcome.verdict.decision
+        report = save(outcome, arguments.output, command)
         if not is_read:
             return status
-        if status == HARM or _is_faulty(outcome) or (due > taken and _is_reached(outcome, settings)):
-            console.line(f"{outcome.verdict.sentence}\nreport: {report}")
+        if is_end:
+            _ends(arguments, outcome, report)
             return status
         taken = due
     return status
+
+
+def _waits(arguments: argparse.Namespace, line: str) -> bool:
+    """Says what is waited for. False: no one reads any more."""
+    if arguments.format != "json":
+        return console.line(line)
+    console.note(line)
+    return True
+
+
+def _says(arguments: argparse.Namespace, outcome: Outcome, line: str) -> bool:
+    """One look on one line: in words, or the document."""
+    return console.data(to_line(outcome.document)) if arguments.format == "json" else console.line(line)
+
+
+def _ends(arguments: argparse.Namespace, outcome: Outcome, report: Path) -> None:
+    if arguments.format == "json":
+        console.note(f"report: {report}")
+    else:
+        console.line(f"{outcome.verdict.sentence}\nreport: {report}")
 
 
 def _planned(arguments: argparse.Namespace) -> list[int]:
@@ -297,8 +326,10 @@ def _state(sources: list[Source]) -> object:
     ]
 
 
-def _line(outcome: Outcome) -> str:
-    """The state in one line: data, primary measure with an interval that holds at every look, guardrails."""
+def _line(outcome: Outcome, with_verdict: bool) -> str:
+    """The state in one line: data, primary measure with an interval that holds at every look, guardrails,
+    verdict.
+    """
     analysis = outcome.analysis
     row = next((row for row in analysis.scorecard if row.role == "primary"), None)
     parts = [
@@ -317,4 +348,5 @@ def _line(outcome: Outcome) -> str:
     parts.append(", ".join(counts))
     broken = [guarded.name for guarded in analysis.guardrails if guarded.state == "broken"]
     parts[-1] += f": {words.listed(broken)}" if broken else ""
+    parts += [outcome.verdict.sentence] if with_verdict else []
     return "; ".join(part for part in parts if part)

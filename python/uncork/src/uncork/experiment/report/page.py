@@ -83,6 +83,9 @@ def _doubts(analysis: Analysis) -> str:
             "No network, client or controller was measured."
         )
     doubts += [escape(note) for note in analysis.notes]
+    if analysis.not_guarded:
+        lacking = words.listed(analysis.not_guarded)
+        doubts.append(escape(f"Not guarded, because no record has it: {lacking}."))
     return "".join(f'<p class="doubt">{doubt}</p>\n' for doubt in doubts)
 
 
