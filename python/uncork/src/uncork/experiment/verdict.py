@@ -379,8 +379,8 @@ def _reasons(analysis: Analysis, primary: Row, settings: Settings) -> tuple[str,
     ]
     sent = next((g for g in analysis.guardrails if g.row.measure.metric == "retransmitted"), None)
     if sent and sent.row.effect:
-        whose = " per client" if sent.per_client else ""
-        sentences.append(f"The price: {facts.names[1]} retransmits {price_words(sent.row)}{whose}.")
+        basis = " per client" if sent.per_client else ""
+        sentences.append(f"The price: {facts.names[1]} retransmits {price_words(sent.row)}{basis}.")
     not_shown = [one for one in analysis.guardrails if one.state in ("open", "likely holds")]
     if not_shown:
         sentences.append(f"Not shown to hold: {words.listed([_open(one) for one in not_shown])}.")

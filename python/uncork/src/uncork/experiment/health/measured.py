@@ -1,6 +1,6 @@
 """Measured records: does one arm lack the primary measure more often than the other?
 
-Transfers that are slow or cut are the ones that a log loses. An arm that loses them looks faster than it is.
+A log loses slow and cut transfers first. An arm that loses them looks faster than it is.
 Each unit counts once, with the share of its records that lack the measure. Responses that were broken off are
 not expected to have it: the guardrail `aborted` counts them.
 """
