@@ -167,7 +167,7 @@ def test_a_bot_is_named_as_the_analyst_does() -> None:
 def test_what_did_not_run_is_listed_with_the_reason() -> None:
     table = records(300, 300).drop_columns(["arm_unit"])
     idle = {one.name: one.sentence for one in analysed(table).health if one.severity == "not run"}
-    assert {"sample ratio", "one client", "one arm per unit", "compliance", "policy"} <= idle.keys()
+    assert {"sample ratio", "one client", "one arm per unit", "policy"} <= idle.keys()
     assert all(idle.values())
 
 

@@ -24,7 +24,7 @@ from uncork.measure.schema import typed
 from uncork.measure.sources import read
 
 SCALE = 0.05
-NOT_ROLLED = {"duplicates", "impossible values", "units of measure", "shared connections"}
+NOT_ROLLED = {"duplicates", "impossible values", "units of measure", "shared connections", "measured records"}
 
 
 def program() -> str:
