@@ -31,6 +31,16 @@ LEFT_OUT = [
 ENGINES = ["quic-sim", "netns", "bpf"]
 # Their builds take longest, with what they depend on.
 COSTLY = {"aya-obj", "netlink-packet-route", "noq-proto", "ring", "rustls", "tokio"}
+# Those with other features than in the build of the tests, so that they are built for this check alone: by its least effort.
+OPTIMISED = {
+    "parquet": 0,
+    "uncork-apps": 0,
+    "uncork-ecn": 0,
+    "uncork-flow": 0,
+    "uncork-lab": 0,
+    "uncork-path": 1,
+    "uncork-sim": 1,
+}
 REMEDY = "help: cargo build --release --features full"
 
 
@@ -71,7 +81,9 @@ def problems(program: Path) -> Iterator[str]:
 
 def main() -> None:
     # By the profile of tests, most crates are shared with their build.
-    subprocess.run(["cargo", "build", "--quiet", "--locked", "--profile", "test", "-p", "uncork"], cwd=ROOT, check=True)
+    build = ["cargo", "build", "--quiet", "--locked", "--profile", "test", "-p", "uncork"]
+    levels = [f"--config=profile.test.package.{crate}.opt-level={level}" for crate, level in OPTIMISED.items()]
+    subprocess.run([*build, *levels], cwd=ROOT, check=True)
     program = ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / "debug/uncork"
     wrong = list(problems(program))
     for it in wrong:
