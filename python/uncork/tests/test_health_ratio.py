@@ -171,6 +171,33 @@ def test_what_did_not_run_is_listed_with_the_reason() -> None:
     assert all(idle.values())
 
 
+def test_analysis__clients_of_the_lossy_place_come_more_often_and_times_are_lost__sees_both() -> None:
+    """No client resends more: 12 against 8 % of all bytes, and 30 % of the treated arm's times are lost."""
+    table = records(400, 400, (4, 4))
+    is_treated = np.array(table["arm"].to_pylist()) == "bbr"
+    is_lossy = table["arm_unit"].to_numpy() % 2 == 0
+    often = table.filter(is_treated & is_lossy)
+    table = pa.concat_tables([table, *[often] * 3])
+    is_lossy = table["arm_unit"].to_numpy() % 2 == 0
+    table = changed(table, "bytes_sent", np.full(len(table), 1_000_000))
+    table = changed(table, "bytes_retransmitted", np.where(is_lossy, 150_000, 10_000))
+    is_lost = (np.array(table["arm"].to_pylist()) == "bbr") & (np.arange(len(table)) % 3 == 0)
+    times = pa.array(table["completion_ns"].to_numpy(), mask=is_lost)
+    analysis = analysed(changed(table, "completion_ns", times))
+    (guard,) = (one for one in analysis.guardrails if one.row.measure.metric == "retransmitted")
+    assert (guard.state, guard.name) == ("holds", "retransmitted per client")
+    assert guard.row.treated == pytest.approx(0.08, abs=0.002)
+    assert found(analysis, "measured records").severity == "blocks"
+
+
+def test_analysis__most_of_an_arm_on_the_other_controller__is_no_aa_test() -> None:
+    table = records(300, 300)
+    fell_back = np.where(np.arange(len(table)) % 10 < 6, "cubic", np.array(table["arm"].to_pylist()))
+    analysis = analysed(changed(table, "cc", fell_back))
+    assert analysis.facts.controllers == ("cubic", "")
+    assert found(analysis, "compliance").severity == "blocks"
+
+
 def test_unknown_controllers_are_not_equal() -> None:
     assert controllers_relation("", "") == "unknown"
     assert controllers_relation("cubic", "") == "unknown"
