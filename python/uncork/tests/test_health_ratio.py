@@ -190,7 +190,7 @@ def test_analysis__clients_of_the_lossy_place_come_more_often_and_times_are_lost
     assert found(analysis, "measured records").severity == "blocks"
 
 
-def test_analysis__most_of_an_arm_on_the_other_controller__is_no_aa_test() -> None:
+def test_analysis__most_of_an_arm_on_the_other_controller__is_not_an_aa_test() -> None:
     table = records(300, 300)
     fell_back = np.where(np.arange(len(table)) % 10 < 6, "cubic", np.array(table["arm"].to_pylist()))
     analysis = analysed(changed(table, "cc", fell_back))
