@@ -1,5 +1,7 @@
 //! Comparisons of controllers, by class and cell.
 
+use std::collections::BTreeMap;
+
 use uncork_decide::{EffectState, interval_state};
 use uncork_flow::FlowRecord;
 use uncork_report::lab::{Answer, AnswerKind, Better, Estimate, Payer, Price, Transfers};
@@ -54,9 +56,8 @@ fn pairs<'a>(results: &RunResults<'a>) -> Vec<ComparedPair<'a>> {
     let cells = || 0..scenario.cells.len();
     // What flows take from each other comes first: a sum that stays the same says nothing of it.
     let mut pairs: Vec<ComparedPair<'a>> = cells().flat_map(|cell| within(results, cell)).collect();
-    let axes = scenario.axes.iter().enumerate();
-    let choices = axes.filter_map(|(nth, axis)| Some((nth, axis, chosen(axis)?)));
-    pairs.extend(choices.flat_map(|(nth, axis, classes)| along(results, (nth, axis), &classes)));
+    let alike = all_along(results).filter(Along::is_comparable);
+    pairs.extend(alike.map(|one| compared(results, one)));
     pairs.extend(cells().flat_map(|cell| between(results, cell)));
     pairs
 }
@@ -76,45 +77,90 @@ pub(super) fn chosen(axis: &Axis) -> Option<Vec<String>> {
     (!classes.is_empty()).then_some(classes)
 }
 
-/// Cells along a controller axis, each compared with the cell of the first value.
-fn along<'a>(
-    results: &RunResults<'a>,
-    (nth, axis): (usize, &Axis),
-    chosen: &[String],
-) -> Vec<ComparedPair<'a>> {
+/// Two cells along a controller axis, and a class of both.
+struct Along<'a> {
+    nth: usize,
+    axis: &'a Axis,
+    cell: usize,
+    /// The cell of the first value.
+    base: usize,
+    class: &'a Class,
+    /// The class in `base`.
+    over: &'a Class,
+    /// Classes that have the choice, if `class` is not one of them.
+    of: String,
+}
+
+impl Along<'_> {
+    /// One flow has more than one of two: that is not due to the controller.
+    fn is_comparable(&self) -> bool {
+        !self.of.is_empty() || self.class.flows == self.over.flows
+    }
+}
+
+/// Each cell along a controller axis with the cell of the first value.
+fn along<'a>(results: &RunResults<'a>, nth: usize, axis: &'a Axis) -> Vec<Along<'a>> {
     let cells = &results.scenario.cells;
-    let mut pairs = Vec::new();
+    let Some(chosen) = chosen(axis) else { return Vec::new() };
+    let mut found = Vec::new();
     for (at, cell) in cells.iter().enumerate().filter(|(_, cell)| cell.point[nth] > 0) {
         let mut point = cell.point.clone();
         point[nth] = 0;
         let Some(base) = cells.iter().position(|cell| cell.point == point) else { continue };
-        let fixed = Selection { at: vec![(nth, cell.point[nth])], ..Selection::default() };
         for class in cell.classes.iter().filter(|class| !class.background) {
-            let of = if chosen.contains(&class.name) { String::new() } else { chosen.join(", ") };
-            let side = |value: usize, cell| ComparedSamples {
-                name: axis.values[value].clone(),
-                cell,
-                flows: Selection { class: Some(class.name.clone()), ..Selection::default() },
-            };
-            let (choice, baseline) = (side(cell.point[nth], at), side(0, base));
             let over = cells[base].classes.iter().find(|over| over.name == class.name);
+            let of = if chosen.contains(&class.name) { String::new() } else { chosen.join(", ") };
             let over = over.unwrap_or(class);
-            // One flow has more than one of two: that is not due to the controller.
-            if of.is_empty() && class.flows != over.flows {
-                continue;
-            }
-            pairs.push(ComparedPair {
-                class,
-                over,
-                competes: false,
-                place: results.label(at, &fixed, (&[], "")),
-                of,
-                choice,
-                baseline,
-            });
+            found.push(Along { nth, axis, cell: at, base, class, over, of });
         }
     }
-    pairs
+    found
+}
+
+/// All of [`along`], for each controller axis.
+fn all_along<'a>(results: &RunResults<'a>) -> impl Iterator<Item = Along<'a>> {
+    let axes = results.scenario.axes.iter().enumerate();
+    axes.flat_map(|(nth, axis)| along(results, nth, axis))
+}
+
+fn compared<'a>(results: &RunResults<'a>, along: Along<'a>) -> ComparedPair<'a> {
+    let Along { nth, axis, cell, base, class, over, of } = along;
+    let cells = &results.scenario.cells;
+    let fixed = Selection { at: vec![(nth, cells[cell].point[nth])], ..Selection::default() };
+    let side = |value: usize, cell| ComparedSamples {
+        name: axis.values[value].clone(),
+        cell,
+        flows: Selection { class: Some(class.name.clone()), ..Selection::default() },
+    };
+    ComparedPair {
+        class,
+        over,
+        competes: false,
+        place: results.label(cell, &fixed, (&[], "")),
+        of,
+        choice: side(cells[cell].point[nth], cell),
+        baseline: side(0, base),
+    }
+}
+
+/// Names the choices that are not compared with the first one, because they have another number of flows.
+pub(crate) fn uncompared(results: &RunResults<'_>) -> Option<String> {
+    let mut by_baseline: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for one in all_along(results).filter(|one| !one.is_comparable()) {
+        let named = |cell: usize, class: &Class| {
+            let name = &one.axis.values[results.scenario.cells[cell].point[one.nth]];
+            let flows = if class.flows == 1 { "flow" } else { "flows" };
+            format!("{name} ({} {flows})", class.flows)
+        };
+        let names = by_baseline.entry(named(one.base, one.over)).or_default();
+        let name = named(one.cell, one.class);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let (baseline, names) = by_baseline.pop_first()?;
+    let names = names.join(", ");
+    Some(format!("Not compared with {baseline}, because the number of flows differs: {names}."))
 }
 
 /// Controllers within a class, each compared with the first.

@@ -6,7 +6,7 @@ use uncork_flow::SeriesPoint;
 use uncork_report::lab::{LabDocument, LabEngine, MatrixAxis};
 
 use super::answers::{published, thresholds};
-use super::comparisons::answers;
+use super::comparisons::{answers, uncompared};
 use super::figures::figures;
 use super::outcome::RunOutcome;
 use super::results::RunResults;
@@ -63,6 +63,7 @@ pub(crate) fn document(
         .concat(),
         figures: figures(&results, &answers, sampled, &command),
         answers,
+        not_compared: uncompared(&results).into_iter().collect(),
         command,
         files: Vec::new(),
         engine: LabEngine {

@@ -36,6 +36,9 @@ pub struct LabDocument {
     /// Comparison of the controllers for each class.
     #[serde(default)]
     pub answers: Vec<Answer>,
+    /// Choices of controllers without an answer, because the number of flows differs, one sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_compared: Vec<String>,
     /// Thresholds of the scenario.
     pub thresholds: Vec<Threshold>,
     /// Axes of the matrix; empty if there is one cell.

@@ -10,7 +10,7 @@ use uncork_path::{Buffer, HostJitter, QueueSpec};
 use uncork_units::{ByteCount, Rate, TimeDelta};
 
 use crate::exit;
-use crate::values::{Color, Format, Place, count, presets, seed, threads};
+use crate::values::{Color, Format, Place, count, local_path, presets, seed, threads};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -96,7 +96,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, default_value = "human", help_heading = "Output")]
     pub(crate) format: Format,
     /// Directory for the report and its data, as of `uncork lab run`
-    #[arg(short, long, value_name = "DIR", help_heading = "Output")]
+    #[arg(short, long, value_name = "DIR", value_parser = local_path(), help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
     /// Print the comparison as a scenario for `uncork lab run`, and run nothing
     #[arg(long, help_heading = "Output")]

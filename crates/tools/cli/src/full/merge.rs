@@ -9,6 +9,7 @@ use uncork_rollup::{Metric, Period};
 
 use crate::failure::Failure;
 use crate::stdout;
+use crate::values::local_path;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -31,7 +32,7 @@ pub(super) struct MergeArgs {
     #[arg(value_name = "FILE|DIR", required = true)]
     files: Vec<PathBuf>,
     /// Write merged files to DIR
-    #[arg(short, long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR", value_parser = local_path())]
     output: PathBuf,
     /// Name of the merged files in place of a host, such as a place
     #[arg(long, value_name = "NAME")]

@@ -15,6 +15,7 @@ use super::rollup_args::host_name;
 use super::ship;
 use crate::failure::Failure;
 use crate::stdout;
+use crate::values::local_path;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -63,7 +64,7 @@ struct RollupFilesArgs {
     #[arg(value_name = "FILE|DIR", required = true)]
     files: Vec<PathBuf>,
     /// Write roll-ups to DIR
-    #[arg(short, long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR", value_parser = local_path())]
     output: PathBuf,
     /// Length of the periods: a divisor of 30min
     #[arg(long, value_name = "PERIOD", default_value = "5min")]

@@ -3,6 +3,7 @@
 mod argument;
 mod color;
 mod format;
+mod local;
 mod number;
 mod place;
 mod preset;
@@ -14,6 +15,7 @@ pub(crate) use argument::parsed;
 pub(crate) use argument::{is_given, shown};
 pub(crate) use color::Color;
 pub(crate) use format::{Format, TextFormat};
+pub(crate) use local::local_path;
 pub(crate) use number::{count, jobs, seed, threads};
 pub(crate) use place::Place;
 pub(crate) use preset::presets;

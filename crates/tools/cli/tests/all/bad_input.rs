@@ -40,7 +40,7 @@ const COMPARE: [(&str, &str, &[&str]); 10] = [
 ];
 
 /// Command lines, their exit status, and what the error names.
-const LINES: [(&str, i32, &str); 64] = [
+const LINES: [(&str, i32, &str); 68] = [
     ("compare --cc cubic,bbr", 2, "'bbr' for '--cc <CC>'"),
     ("compare --cc cubic,", 2, "'' for '--cc <CC>'"),
     ("compare --seed -1", 2, "'-1' for '--seed <N>'"),
@@ -65,6 +65,14 @@ const LINES: [(&str, i32, &str); 64] = [
     ("lab run litespeed-loss --set loss", 2, "'loss' for '--set <KEY=VALUE>'"),
     ("lab run litespeed-loss -o x --shard 9/8", 2, "'9/8' for '--shard <I/N>'"),
     ("lab run litespeed-loss -o x --shard auto", 2, "'auto' for '--shard <I/N>'"),
+    (
+        "compare -o s3://bucket/x",
+        2,
+        "'s3://bucket/x' for '--output <DIR>': this command writes to this host only",
+    ),
+    ("emu -o gs://bucket/x -- true", 2, "'gs://bucket/x' for '--output <DIR>'"),
+    ("records rollup records -o az://bucket/x --host a", 2, "'az://bucket/x' for '--output <DIR>'"),
+    ("lab internet --days 1 -o s3://bucket/x", 2, "'s3://bucket/x' for '--output <DIR>'"),
     ("emu", 2, "<COMMAND>..."),
     ("emu --rate 0bit -- true", 2, "'0bit' for '--rate <RATE>'"),
     ("emu --delay 2min -- true", 2, "'120s' for '--delay <TIME>'"),

@@ -54,6 +54,18 @@ fn default_case_is_the_published_one() {
     }
 }
 
+/// One flow has more than each of two, with any controller.
+#[test]
+fn other_number_of_flows_is_not_compared_and_named() {
+    let document = json("compare --size 200kB --seeds 3 --cc cubic,cubic+cubic,bbr3");
+    let answers = document["answers"].as_array().unwrap();
+    let compared = answers.iter().filter(|it| it["baseline"] == "cubic");
+    let choices: Vec<&str> = compared.map(|it| it["choice"].as_str().unwrap()).collect();
+    assert_eq!(choices, ["bbr3"]);
+    let named = "Not compared with cubic (1 flow), because the number of flows differs: cubic+cubic (2 flows).";
+    assert_eq!(document["not_compared"], Value::from(vec![named]));
+}
+
 /// Costs of a slower or unfair controller are reported too.
 #[test]
 fn costs_of_both_sides_are_reported() {

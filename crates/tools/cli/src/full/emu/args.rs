@@ -11,7 +11,7 @@ use uncork_path::{
 use uncork_units::{Rate, TimeDelta};
 
 use crate::failure::Failure;
-use crate::values::{Color, Place, Setting, count, is_given, seed, shown};
+use crate::values::{Color, Place, Setting, count, is_given, local_path, seed, shown};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -128,7 +128,7 @@ pub(crate) struct EmuArgs {
     #[arg(long, default_value = "human", help_heading = "Output")]
     pub(super) format: EmuFormat,
     /// Write summary.json to DIR
-    #[arg(short, long, value_name = "DIR", help_heading = "Output")]
+    #[arg(short, long, value_name = "DIR", value_parser = local_path(), help_heading = "Output")]
     pub(super) output: Option<PathBuf>,
     /// Suppress notes and the summary
     #[arg(short, long, help_heading = "Output")]

@@ -9,7 +9,7 @@ use uncork_host::change::Prefix;
 use uncork_units::{ByteCount, Probability, TimeDelta};
 
 use super::change_args::StateArgs;
-use crate::values::{TextFormat, seed};
+use crate::values::{TextFormat, local_path, seed};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -71,7 +71,7 @@ pub(super) struct ProveArgs {
     #[arg(long, conflicts_with_all = ["output", "format"])]
     pub(super) dry_run: bool,
     /// Write the records of connections and the result to this directory
-    #[arg(long, short, value_name = "DIR")]
+    #[arg(long, short, value_name = "DIR", value_parser = local_path())]
     pub(super) output: Option<PathBuf>,
     /// Output format
     #[arg(long, default_value = "human")]

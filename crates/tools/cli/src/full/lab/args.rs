@@ -9,7 +9,7 @@ use uncork_internet::Group;
 use uncork_units::Probability;
 
 use crate::exit;
-use crate::values::{count, seed, threads};
+use crate::values::{count, local_path, seed, threads};
 
 const INTERNET_EXAMPLES: &str = "\
 Examples:
@@ -57,7 +57,7 @@ pub(crate) struct FromRecordsArgs {
     #[arg(long, value_name = "AS|NETWORK", conflicts_with = "by_network")]
     pub(super) only: Option<String>,
     /// File for the scenario; by default it is printed
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    #[arg(short, long, value_name = "FILE", value_parser = local_path(), help_heading = "Output")]
     pub(super) output: Option<PathBuf>,
 }
 
@@ -124,7 +124,7 @@ pub(super) struct RecordsArgs {
     #[arg(long, value_name = "N", value_parser = threads, allow_hyphen_values = true)]
     pub(super) jobs: Option<NonZeroUsize>,
     /// Directory for the records, a Parquet file for each hour
-    #[arg(short, long, value_name = "DIR", help_heading = "Output")]
+    #[arg(short, long, value_name = "DIR", value_parser = local_path(), help_heading = "Output")]
     pub(super) output: PathBuf,
     /// Do not say what it cost
     #[arg(short, long, help_heading = "Output")]
@@ -157,7 +157,7 @@ pub(super) struct OracleArgs {
     #[arg(long, value_name = "N", value_parser = threads, allow_hyphen_values = true)]
     pub(super) jobs: Option<NonZeroUsize>,
     /// The file
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    #[arg(short, long, value_name = "FILE", value_parser = local_path(), help_heading = "Output")]
     pub(super) output: PathBuf,
 }
 
@@ -170,7 +170,7 @@ pub(super) struct LinesArgs {
     #[arg(allow_hyphen_values = true, help_heading = "Lines")]
     pub(super) count: u32,
     /// The file
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    #[arg(short, long, value_name = "FILE", value_parser = local_path(), help_heading = "Output")]
     pub(super) output: PathBuf,
 }
 

@@ -10,7 +10,7 @@ use uncork_play::{
 };
 use uncork_units::{ByteCount, Rate, TimeDelta};
 
-use crate::values::{Color, Format, count, seed};
+use crate::values::{Color, Format, count, local_path, seed};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -76,7 +76,7 @@ pub(super) struct GetArgs {
     #[arg(long, value_name = "TIME", default_value = "0s", help_heading = "Downloads")]
     pub(super) gap: TimeDelta,
     /// Save the download to FILE once it is complete [default: discard]
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    #[arg(short, long, value_name = "FILE", value_parser = local_path(), help_heading = "Output")]
     pub(super) output: Option<PathBuf>,
     /// Report the SHA-256 of each download
     #[arg(long, help_heading = "Output")]

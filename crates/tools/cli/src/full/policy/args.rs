@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use uncork_policy::{Country, UnixTime};
 use uncork_units::ByteCount;
 
-use crate::values::{Color, TextFormat};
+use crate::values::{Color, TextFormat, local_path};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -73,7 +73,7 @@ pub(super) struct EcnArgs {
     #[arg(value_name = "RECORDS", required = true)]
     pub(super) records: Vec<PathBuf>,
     /// Write a table of networks for `[table]` of a policy
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", value_parser = local_path())]
     pub(super) output: Option<PathBuf>,
     /// Section of the table, for `table` in a rule
     #[arg(long, value_name = "NAME", default_value = "ecn")]
