@@ -20,6 +20,9 @@ const CLIENT_ENGINES: [&str; 4] = ["sim", "quic-sim", "netns", "play"];
 /// All engines of this project.
 const OWN_ENGINES: [&str; 7] = ["sim", "quic-sim", "netns", "play", "serve", "watch", "bpf"];
 
+/// What servers log as the status where the client left before an answer.
+const CLIENT_LEFT: [u16; 2] = [460, 499];
+
 const HOUR_S: f64 = 3600.0;
 const MIN_DELAY_S: f64 = 1e-5;
 
@@ -46,6 +49,7 @@ pub enum Ratio {
     Stalled,
     StartResent,
     Queued,
+    Failed,
 }
 
 impl Metric {
@@ -91,14 +95,14 @@ impl Metric {
         match self {
             Self::Throughput => {
                 let is_counted = size(record) >= LARGE_BYTES && record.playback.is_none();
-                is_counted.then(|| rate(record)).flatten()
+                (is_counted && is_download(record)).then(|| rate(record)).flatten()
             }
             Self::Bandwidth => {
                 let is_counted = size(record) >= CHUNK_BYTES || record.playback.is_some();
-                is_counted.then(|| rate(record)).flatten()
+                (is_counted && is_download(record)).then(|| rate(record)).flatten()
             }
             Self::Completion => completion(record),
-            Self::FirstByte => record.first_byte_ns.map(seconds),
+            Self::FirstByte => record.first_byte_ns.filter(|_| is_download(record)).map(seconds),
             Self::PlaybackLatency => {
                 record.playback.map(|it| it.startup_ns.map_or(HOUR_S, seconds))
             }
@@ -117,13 +121,14 @@ impl Metric {
 
 impl Ratio {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Retransmitted,
         Self::Aborted,
         Self::Stutters,
         Self::Stalled,
         Self::StartResent,
         Self::Queued,
+        Self::Failed,
     ];
 
     /// Its name in analyses.
@@ -135,6 +140,7 @@ impl Ratio {
             Self::Stalled => "stalled",
             Self::StartResent => "start_resent",
             Self::Queued => "queued",
+            Self::Failed => "failed",
         }
     }
 
@@ -157,6 +163,7 @@ impl Ratio {
                 let queued = thousandths(rtt.p50 - rtt.min).zip(thousandths(rtt.p50));
                 queued.unwrap_or_default()
             }),
+            Self::Failed => status(record).map_or((0, 0), |it| (u64::from(is_error(it)), 1)),
         }
     }
 }
@@ -197,9 +204,23 @@ fn per_second(bytes: u64, nanoseconds: u64) -> Option<f64> {
 }
 
 fn completion(record: &FlowRecord) -> Option<f64> {
-    record.size_bytes.filter(|size| *size < LARGE_BYTES)?;
+    record.size_bytes.filter(|size| *size < LARGE_BYTES && is_download(record))?;
     let took = record.completion_ns.map_or(HOUR_S, seconds);
     Some(if is_unfinished(record) { HOUR_S } else { took })
+}
+
+fn status(record: &FlowRecord) -> Option<u16> {
+    record.service.as_ref()?.status
+}
+
+/// Whether the response had what was asked for. Error pages and redirects are short and come at once, so the
+/// arm with more of them would look faster. 460 and 499 stand for a client that left.
+fn is_download(record: &FlowRecord) -> bool {
+    status(record).is_none_or(|it| it < 300 || CLIENT_LEFT.contains(&it))
+}
+
+fn is_error(status: u16) -> bool {
+    status >= 400 && !CLIENT_LEFT.contains(&status)
 }
 
 fn is_unfinished(record: &FlowRecord) -> bool {

@@ -375,3 +375,30 @@ fn metrics_follow_the_scope_of_the_record() {
     assert!(Metric::Completion.bin(&large).is_some());
     assert_eq!(Metric::PlaybackLatency.bin(&large), None);
 }
+
+#[test]
+fn error_pages_and_redirects_are_no_downloads_and_errors_are_failed() {
+    let with = |status: Option<u16>| {
+        let mut record = record(1);
+        record.size_bytes = Some(40_000);
+        record.service.as_mut().expect("a response").status = status;
+        record
+    };
+    let metrics = [Metric::Completion, Metric::FirstByte];
+    for (status, is_download, failed) in [
+        (None, true, (0, 0)),
+        (Some(206), true, (0, 1)),
+        (Some(302), false, (0, 1)),
+        (Some(404), false, (1, 1)),
+        (Some(460), true, (0, 1)),
+        (Some(499), true, (0, 1)),
+        (Some(502), false, (1, 1)),
+    ] {
+        let record = with(status);
+        assert!(metrics.iter().all(|it| it.bin(&record).is_some() == is_download), "{status:?}");
+        assert_eq!(Ratio::Failed.parts(&record), failed, "{status:?}");
+    }
+    let mut large = with(Some(502));
+    large.size_bytes = Some(4_000_000);
+    assert_eq!((Metric::Throughput.bin(&large), Metric::Bandwidth.bin(&large)), (None, None));
+}

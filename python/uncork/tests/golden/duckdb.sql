@@ -116,6 +116,9 @@ FROM (
           AND (
             "t0"."playback_items" IS NULL
           )
+          AND COALESCE((
+            "t0"."service_status" < 300
+          ) OR "t0"."service_status" IN (460, 499), TRUE)
           THEN CASE
             WHEN (
               COALESCE(
@@ -301,7 +304,12 @@ FROM (
         "t0"."arm_bucket" AS "bucket",
         "t0"."arm_unit" AS "unit",
         CASE
-          WHEN "t0"."size_bytes" < 3000000
+          WHEN (
+            "t0"."size_bytes" < 3000000
+          )
+          AND COALESCE((
+            "t0"."service_status" < 300
+          ) OR "t0"."service_status" IN (460, 499), TRUE)
           THEN CASE
             WHEN COALESCE("t0"."service_broken_off" > 0, FALSE)
             OR (
@@ -462,7 +470,13 @@ FROM (
         "t0"."arm",
         "t0"."arm_bucket" AS "bucket",
         "t0"."arm_unit" AS "unit",
-        CAST("t0"."first_byte_ns" AS DOUBLE) / 1000000000.0 AS "x"
+        CASE
+          WHEN COALESCE((
+            "t0"."service_status" < 300
+          ) OR "t0"."service_status" IN (460, 499), TRUE)
+          THEN CAST("t0"."first_byte_ns" AS DOUBLE) / 1000000000.0
+          ELSE CAST(NULL AS DOUBLE)
+        END AS "x"
       FROM "records" AS "t0"
       WHERE
         (
@@ -484,15 +498,11 @@ FROM (
         AND "t0"."arm" IS NOT NULL
         AND "t0"."arm_bucket" >= 0
         AND "t0"."arm_bucket" < 100
-        AND (
-          (
-            (
-              CAST("t0"."first_byte_ns" AS DOUBLE) / 1000000000.0
-            ) IS NOT NULL
-          )
-          OR ISNAN(CAST("t0"."first_byte_ns" AS DOUBLE) / 1000000000.0)
-        )
     ) AS "t1"
+    WHERE
+      (
+        "t1"."x" IS NOT NULL
+      ) OR ISNAN("t1"."x")
   ) AS "t2"
 ) AS "t3"
 GROUP BY
@@ -1450,6 +1460,128 @@ GROUP BY
   4,
   5;
 
+-- failed
+SELECT
+  "t2"."region",
+  "t2"."day",
+  "t2"."size_class",
+  "t2"."arm",
+  "t2"."bucket",
+  COALESCE(
+    SUM("t2"."numerator") FILTER(WHERE
+      (
+        "t2"."numerator" >= 0
+      ) AND (
+        "t2"."denominator" >= 0
+      )),
+    0
+  ) AS "numerator",
+  COALESCE(
+    SUM("t2"."denominator") FILTER(WHERE
+      (
+        "t2"."numerator" >= 0
+      ) AND (
+        "t2"."denominator" >= 0
+      )),
+    0
+  ) AS "denominator",
+  COUNT(*) FILTER(WHERE
+    NOT (
+      (
+        "t2"."numerator" >= 0
+      ) AND (
+        "t2"."denominator" >= 0
+      )
+    )) AS "n"
+FROM (
+  SELECT
+    *
+  FROM (
+    SELECT
+      CAST((
+        (
+          NULLIF(
+            STRPOS(
+              'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               ',
+              "t0"."service_country"
+            ) - 1,
+            -1
+          ) + (
+            ABS(CAST(LENGTH("t0"."service_country") AS BIGINT) - 2) * 1134
+          )
+        ) - (
+          (
+            NULLIF(
+              STRPOS(
+                'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               ',
+                "t0"."service_country"
+              ) - 1,
+              -1
+            ) + (
+              ABS(CAST(LENGTH("t0"."service_country") AS BIGINT) - 2) * 1134
+            )
+          ) % 189
+        )
+      ) / 189 AS BIGINT) AS "region",
+      CAST((
+        "t0"."service_start_unix_ns" - (
+          "t0"."service_start_unix_ns" % 86400000000000
+        )
+      ) / 86400000000000 AS BIGINT) AS "day",
+      CASE
+        WHEN COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered") < 100000
+        THEN 0
+        WHEN COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered") < 1000000
+        THEN 1
+        WHEN COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered") < 3000000
+        THEN 2
+        WHEN COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered") < 10000000
+        THEN 3
+        WHEN COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered") IS NOT NULL
+        THEN 4
+        ELSE CAST(NULL AS BIGINT)
+      END AS "size_class",
+      "t0"."arm",
+      "t0"."arm_bucket" AS "bucket",
+      CAST((
+        "t0"."service_status" >= 400
+      )
+      AND NOT (
+        "t0"."service_status" IN (460, 499)
+      ) AS BIGINT) AS "numerator",
+      CASE WHEN "t0"."service_status" IS NOT NULL THEN 1 ELSE CAST(NULL AS BIGINT) END AS "denominator"
+    FROM "records" AS "t0"
+    WHERE
+      (
+        (
+          "t0"."service_scope" = 'response'
+        )
+        OR (
+          "t0"."service_scope" IS NULL
+        )
+        OR (
+          (
+            "t0"."engine" = 'watch'
+          ) AND (
+            "t0"."service_scope" = 'connection'
+          )
+        )
+      )
+      AND "t0"."arm_experiment" = 'bbr-2026'
+      AND "t0"."arm" IS NOT NULL
+      AND "t0"."arm_bucket" >= 0
+      AND "t0"."arm_bucket" < 100
+  ) AS "t1"
+  WHERE
+    "t1"."numerator" IS NOT NULL AND "t1"."denominator" IS NOT NULL
+) AS "t2"
+GROUP BY
+  1,
+  2,
+  3,
+  4,
+  5;
+
 -- playback_latency
 SELECT
   "t3"."region",
@@ -1945,11 +2077,16 @@ FROM (
         "t0"."arm_unit" AS "unit",
         CASE
           WHEN (
-            COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered") >= 500000
+            (
+              COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered") >= 500000
+            )
+            OR (
+              "t0"."playback_items" IS NOT NULL
+            )
           )
-          OR (
-            "t0"."playback_items" IS NOT NULL
-          )
+          AND COALESCE((
+            "t0"."service_status" < 300
+          ) OR "t0"."service_status" IN (460, 499), TRUE)
           THEN CASE
             WHEN (
               COALESCE(

@@ -147,7 +147,10 @@ impl RowGroup {
         let pair = |[one, other]: [&str; 2]| Ok([columns.counts(one)?, columns.counts(other)?]);
         let sums = |it: Ratio| {
             let [of, per] = columns::ratio(it);
-            pair([&of, &per])
+            // Older files do not count error pages.
+            let is_there = it != Ratio::Failed || columns.has(&of);
+            let none = vec![Some(0); columns.rows()];
+            if is_there { pair([&of, &per]) } else { Ok([none.clone(), none]) }
         };
         let bins = |it: Metric| {
             let [bins, counts] = columns::distribution(it);

@@ -22,6 +22,7 @@ TITLES = {
     "start_resent": "resent ≤ 100 kB",
     "queued": "queueing in RTT",
     "aborted": "aborted",
+    "failed": "error pages",
     "playback_latency": "playback latency",
     "stutters": "stutters per song",
     "stalled": "stalled",
@@ -30,7 +31,7 @@ TITLES = {
 """Names short enough for a table; the glossary has the whole."""
 
 SHARES = frozenset(
-    {"retransmitted", "early_resent", "start_lost", "start_resent", "queued", "aborted", "stalled"}
+    {"retransmitted", "early_resent", "start_lost", "start_resent", "queued", "aborted", "failed", "stalled"}
 )
 """Ratios that are parts of a whole: shown in percent, their change in percentage points with the ratio."""
 
@@ -56,6 +57,7 @@ GUARDRAILS = (
     Limit(Measure("retransmitted", "ratio"), points=0.02),
     Limit(Measure("early_resent", "ratio"), points=0.02),
     Limit(Measure("aborted", "ratio"), points=0.005),
+    Limit(Measure("failed", "ratio"), points=0.01),
     Limit(Measure("stutters", "ratio"), relative=0.05),
     Limit(Measure("first_byte", "p90"), relative=0.10),
     Limit(Measure("completion", "p90"), relative=0.05),

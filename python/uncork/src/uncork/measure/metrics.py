@@ -31,6 +31,9 @@ CHUNK_BYTES: Final = 500_000
 SIZE_CLASSES: Final = ("<100 kB", "100 kB-1 MB", "1-3 MB", "3-10 MB", ">=10 MB")
 SIZE_LIMITS: Final = (100_000, 1_000_000, 3_000_000, 10_000_000)
 
+CLIENT_LEFT: Final = (460, 499)
+"""What servers log as the status where the client left before an answer."""
+
 Expression = Callable[[Columns], ir.Value]
 
 
@@ -114,6 +117,20 @@ def _responses(t: Columns) -> ir.Value:
     return ibis.cases((_shows_end(t), seen), else_=t["service_responses"])
 
 
+def _is_error(t: Columns) -> ir.Value:
+    """Whether the server answered with an error page. Null without a status."""
+    status = t["service_status"]
+    return (status >= 400) & ~status.isin(CLIENT_LEFT)
+
+
+def is_download(t: Columns) -> ir.Value:
+    """Whether the response had what was asked for, as far as its status says. Error pages and redirects are
+    short and come at once: the arm with more of them would look faster.
+    """
+    status = t["service_status"]
+    return ((status < 300) | status.isin(CLIENT_LEFT)).fill_null(True)
+
+
 def rate(t: Columns) -> ir.Value:
     """Throughput by the best measure that the record has. A player's song is rated while it was fetched; the
     clock of a response that was broken off shows when the client gave up.
@@ -125,18 +142,19 @@ def rate(t: Columns) -> ir.Value:
 
 
 def _throughput(t: Columns) -> ir.Value:
-    return _only((size(t) >= LARGE_BYTES) & t["playback_items"].isnull(), rate(t))
+    return _only((size(t) >= LARGE_BYTES) & t["playback_items"].isnull() & is_download(t), rate(t))
 
 
 def _bandwidth(t: Columns) -> ir.Value:
-    return _only((size(t) >= CHUNK_BYTES) | t["playback_items"].notnull(), rate(t))
+    is_counted = (size(t) >= CHUNK_BYTES) | t["playback_items"].notnull()
+    return _only(is_counted & is_download(t), rate(t))
 
 
 def _completion(t: Columns) -> ir.Value:
     """Of smaller objects. What was asked for and did not arrive took longer than all others."""
     hour = ibis.literal(HOUR, "float64")
     took = ibis.cases((is_unfinished(t), hour), else_=ibis.coalesce(_seconds(t["completion_ns"]), hour))
-    return _only(t["size_bytes"] < LARGE_BYTES, took)
+    return _only((t["size_bytes"] < LARGE_BYTES) & is_download(t), took)
 
 
 def _playback_latency(t: Columns) -> ir.Value:
@@ -208,7 +226,7 @@ BUILT_IN: Final[dict[str, Metric]] = {
             "s",
             "lower",
             needs=("first_byte_ns",),
-            value=lambda t: _seconds(t["first_byte_ns"]),
+            value=lambda t: _only(is_download(t), _seconds(t["first_byte_ns"])),
             bounds=_SECONDS,
         ),
         Metric(
@@ -310,6 +328,18 @@ BUILT_IN: Final[dict[str, Metric]] = {
             value=_broken_off,
             per=_responses,
             about="As reported. A record of others with fewer bytes than were asked for counts, too.",
+        ),
+        Metric(
+            "failed",
+            "Share of responses that are error pages",
+            "ratio",
+            "",
+            "lower",
+            needs=("service_status",),
+            value=lambda t: _is_error(t).cast("int64"),
+            per=lambda t: _only(t["service_status"].notnull(), ibis.literal(1, "int64")),
+            about="Status 400 and above, without 460 and 499: there the client left. Error pages and "
+            "redirects have no throughput and no completion time.",
         ),
         Metric(
             "playback_latency",

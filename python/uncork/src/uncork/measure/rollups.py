@@ -251,6 +251,8 @@ def known(records: ir.Table, metric: str) -> ir.Value:
         return lists[1].sums().fill_null(0).cast("int64")
     if metric in ("retransmitted", "aborted"):
         return records[RECORDS]
+    if metric == "failed" and (found := sums(records, metric)) is not None:
+        return found[1].fill_null(0)
     if metric == "start_resent":
         return ibis.ifelse(records["size_bytes"] == 0, records[RECORDS], 0)
     if metric == "queued":
