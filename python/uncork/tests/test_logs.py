@@ -171,8 +171,8 @@ def test_iis_advanced_logging_quotes_and_win32_status(tmp_path: Path) -> None:
     rows, left_out = records(tmp_path, "iis", text)
     assert [outcome(row) for row in rows] == [(0, 2_036_000_000), BROKEN, BROKEN]
     assert left_out == {}
-    rows, _ = records(tmp_path, "w3c", text)
-    assert [row["service_broken_off"] for row in rows] == [0, 1, 1]
+    with pytest.raises(InputError, match=r"milliseconds.*use --mapping iis"):
+        records(tmp_path, "w3c", text)
 
 
 def test_a_log_of_iis_is_refused_where_seconds_are_expected(tmp_path: Path) -> None:

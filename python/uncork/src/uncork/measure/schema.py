@@ -14,6 +14,8 @@ import pyarrow as pa
 Kind = Literal["text", "count", "number"]
 
 NANOS_PER_SECOND: Final = 1_000_000_000
+NANO_DIGITS: Final = 9
+MAX_COUNT: Final = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,22 @@ def _epoch_ns(moment) -> int:  # type: ignore[no-untyped-def, empty-body]
     """DuckDB's own: a cast of a time with an offset would take the session's zone."""
 
 
+@ibis.udf.scalar.builtin(name="epoch_us")  # type: ignore[untyped-decorator]
+def _epoch_us(moment) -> int:  # type: ignore[no-untyped-def, empty-body]
+    """DuckDB's own: of all times that it has."""
+
+
+def _possible_ns(moment: ir.Value) -> ir.Value:
+    """Of a time in microseconds, in DuckDB; -1 before 1970, and where nanoseconds do not fit into 64 bits."""
+    micros = _epoch_us(moment)
+    is_fine = (micros >= 0) & (micros <= MAX_COUNT // 1000)
+    # The engine multiplies all values, also where the condition does not hold.
+    ns = ibis.ifelse(is_fine, micros, ibis.literal(0, "int64")) * 1000
+    return ibis.cases(
+        (moment.isnull(), ibis.null().cast("int64")), (is_fine, ns), else_=ibis.literal(-1, "int64")
+    )
+
+
 def _unix_ns(moment: ir.TimestampValue) -> ir.Value:
     seconds, micros = moment.epoch_seconds().cast("int64"), moment.microsecond().cast("int64")
     return seconds * NANOS_PER_SECOND + micros * 1000
@@ -150,7 +168,16 @@ def _number(value: ir.Value, column: Column, is_duckdb: bool) -> ir.Value | None
         return ibis.null().cast(_IBIS[column.kind])
     if kind.is_timestamp() or kind.is_date() or kind.is_unknown():  # unknown: DuckDB's TIMESTAMPTZ_NS
         moment = value.cast("timestamp") if kind.is_date() else value
-        return _epoch_ns(moment) if is_duckdb else _unix_ns(moment)
+        if kind.is_unknown() or (is_duckdb and getattr(kind, "scale", None) == NANO_DIGITS):
+            return _epoch_ns(moment)
+        return _possible_ns(moment) if is_duckdb else _unix_ns(moment)
+    if kind == ibis.dtype("uint64"):
+        fits = value <= ibis.literal(MAX_COUNT, "uint64")
+        return ibis.cases(
+            (value.isnull(), ibis.null().cast("int64")),
+            (fits, value.cast("int64")),
+            else_=ibis.literal(-1, "int64"),
+        )
     if kind.is_integer() or (column.kind == "number" and kind.is_numeric()):
         return None
     value = value.nullif("") if kind.is_string() else value

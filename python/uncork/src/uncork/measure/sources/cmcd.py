@@ -4,18 +4,23 @@ A request of a player is a chunk with its bandwidth. Stutters and playback laten
 is kept in memory until the file ends, or until too many others are open.
 """
 
+import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import unquote
 
-from uncork.measure.sources.lines import Read, Row, RowError
+from uncork.measure.sources.lines import NoRecordError, Read, Row, RowError
 
 SESSIONS: Final = 100_000
 """Sessions in memory. Beyond it, the session that has been idle longest is written."""
 
-_NUMBERS: Final = ("br", "d", "mtp", "ttfb", "ttlb", "msd", "bsa", "bsd", "bsda")
+_NUMBERS: Final = ("br", "d", "ttfb", "ttlb", "msd", "bsa", "bsd", "bsda")
+"""Without `mtp`: a chunk may have its own time."""
+
+DECODINGS: Final = 3
+"""How often a payload may be encoded: by the player, and by servers that log it."""
 
 _KEY: Final = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
 """Keys of one's own have the name of a domain in front: ``com.example-bitrate``."""
@@ -24,6 +29,7 @@ _PARTS: Final = re.compile(r'(?:"(?:[^"\\]|\\.)*"|\([^)]*\)|[^,])+')
 """What stands between commas, but for those in quotation marks and in lists."""
 
 _IN_QUERY: Final = re.compile(r"(?:^|[?&\s\"])cmcd=([^&\s#]*)", re.IGNORECASE)
+_URL: Final = re.compile(r"https?://|/(?!/\d\.\d@V/)")
 _AKAMAI: Final = re.compile(r"^//\d\.\d@V/")
 """Before the payload in Akamai's DataStream."""
 
@@ -32,6 +38,8 @@ def parse(payload: str) -> Row:
     """The keys of a payload. Of an inner list (version 2) the first member counts; a key alone is true. A
     part that is not a key costs nothing but itself.
     """
+    if payload.startswith("{"):
+        return _parse_json(payload)
     row: Row = {}
     for part in _PARTS.findall(payload):
         name, equals, value = part.strip().partition("=")
@@ -40,6 +48,24 @@ def parse(payload: str) -> Row:
     if not row:
         raise RowError("CMCD: no list of keys and values")
     return row
+
+
+def _parse_json(payload: str) -> Row:
+    """The form in JSON of version 1."""
+    try:
+        row = json.loads(payload)
+    except (ValueError, RecursionError):
+        row = None
+    if not isinstance(row, dict) or not row:
+        raise RowError("CMCD: no list of keys and values")
+    return {str(name): _member(value) for name, value in row.items()}
+
+
+def _member(value: object) -> object:
+    """Of an inner list the first member counts."""
+    if isinstance(value, list):
+        return _member(value[0]) if value else None
+    return value if value is None or isinstance(value, bool | str) else str(value)
 
 
 def _value(text: str | None) -> object:
@@ -58,8 +84,42 @@ def payload_of(text: str) -> str | None:
     encoded. A plus sign is itself: players encode with ``encodeURIComponent``.
     """
     found = _IN_QUERY.search(text)
+    if found is None and _URL.match(text):
+        return None
     payload = unquote(found[1] if found else text)
+    for _ in range(DECODINGS - 1):
+        if _is_list(payload):
+            break
+        payload = unquote(payload)
     return _AKAMAI.sub("", payload) or None
+
+
+def _is_list(payload: str) -> bool:
+    """Whether keys and values can be read: what is encoded in them stays as it is."""
+    return "=" in payload or payload.startswith("{")
+
+
+def payload_in(values: Iterable[object]) -> Row:
+    """The keys in the fields of a row: of one with a URL or payload, or of the four headers. Raises
+    ``RowError``.
+    """
+    texts: list[str] = []
+    row: Row = {}
+    for value in values:
+        # Headers of some servers are lists, or are objects already.
+        text = ",".join(map(str, value)) if isinstance(value, list) else value
+        text = json.dumps(text) if isinstance(text, dict) else str(text or "")
+        if text in ("", "-"):
+            continue
+        if text.startswith("{"):
+            row |= parse(text)
+        else:
+            texts.append(text)
+    payload = payload_of(",".join(texts)) if texts else None
+    row |= parse(payload) if payload else {}
+    if not row:
+        raise NoRecordError("no CMCD")
+    return row
 
 
 @dataclass
@@ -80,7 +140,7 @@ class _Session:
         self.total_stutters = max(self.total_stutters, _whole(keys, "bsa") or 0)
         self.stalled_ms += _whole(keys, "bsd") or 0
         self.total_stalled_ms = max(self.total_stalled_ms, _whole(keys, "bsda") or 0)
-        if "e" not in keys or keys["e"] == "rr":
+        if ("e" not in keys or keys["e"] == "rr") and not _is_failed(keys):
             self.played_ms += _whole(keys, "d") or 0
         self.startup_ms = self.startup_ms if self.startup_ms is not None else _whole(keys, "msd")
 
@@ -120,11 +180,7 @@ class Sessions:
         self._open.clear()
 
     def _row(self, number: int, line: str, row: Row) -> Iterator[Read]:
-        fields = [str(row.get(name) or "") for name in self.sources]
-        payload = payload_of(",".join(field for field in fields if field))
-        if not payload:
-            raise RowError("no CMCD")
-        keys = parse(payload)
+        keys = payload_in(row.get(name) for name in self.sources)
         if "sid" not in keys:
             raise RowError("CMCD: no sid")
         for number_key in _NUMBERS:
@@ -144,10 +200,10 @@ def _chunk(keys: Row) -> Row:
     """Size and time of a chunk, in bytes and milliseconds. Without a time of its own (version 2: ``ttlb``),
     the throughput that the player measured last gives it.
     """
-    bitrate, duration = _whole(keys, "br"), _whole(keys, "d")
-    throughput, took = _whole(keys, "mtp"), _whole(keys, "ttlb")
-    if not bitrate or not duration:
+    bitrate, duration, took = (_whole(keys, name) for name in ("br", "d", "ttlb"))
+    if not bitrate or not duration or _is_failed(keys):
         return {}
+    throughput = None if took is not None else _whole(keys, "mtp")
     bits = bitrate * duration
     if took is None and throughput:
         took_ms = str(bits / throughput)
@@ -156,6 +212,12 @@ def _chunk(keys: Row) -> Row:
     else:
         return {}
     return {"chunk.bytes": bits // 8, "chunk.ms": took_ms, "chunk.ttfb_ms": _whole(keys, "ttfb")}
+
+
+def _is_failed(keys: Row) -> bool:
+    """Whether the response code (version 2: ``rc``) says that the player did not get the chunk."""
+    code = _whole(keys, "rc")
+    return code is not None and not 200 <= code < 300
 
 
 def _whole(keys: Row, name: str) -> int | None:

@@ -5,17 +5,17 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from typing import Final
 
-from uncork.measure.schema import Column
+from uncork.measure.schema import MAX_COUNT, Column
 from uncork.measure.sources.lines import Row, RowError
 
 NONE: Final = ("", "-", "null", "None")
 """What logs write for a missing value."""
 
-MAX_COUNT: Final = 2**63 - 1
 MAX_HASH: Final = 2**64 - 1
 
 _TIMES: Final = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
@@ -36,7 +36,9 @@ class Field:
     """Where a column's value comes from."""
 
     sources: tuple[str, ...] = ()
-    """Names of fields; the values of several are joined with a space."""
+    """Names of fields; the values of several are joined with a space, unless ``is_first``."""
+    is_first: bool = False
+    """The value is that of the first of the fields that has one."""
     value: str | None = None
     """The same for all rows."""
     unit: str | None = None
@@ -45,10 +47,14 @@ class Field:
     is_in: tuple[str, ...] = ()
     """1 if the value is one of these, else 0. The empty text is a field that is there without a value.
     Booleans are ``true`` or ``1``, and ``false`` or ``0``."""
+    is_one_sided: bool = False
+    """Of a condition: a value that is none of these proves nothing, so there is no 0."""
     none: tuple[str, ...] = ()
     """Further values that mean a missing one, such as HAProxy's ``-1``."""
     any_of: tuple["Field", ...] = ()
     """1 if one of these is 1, 0 if one is known: what several fields of a log report."""
+    zone: tzinfo = UTC
+    """Of a time without an offset."""
     is_end: bool = False
     """The time is that of the end: the start is earlier by the duration (``completion_ns``)."""
     is_network: bool = False
@@ -58,6 +64,18 @@ class Field:
     names: tuple[tuple[str, str], ...] = ()
     """Other names for values, such as of arms."""
     is_required: bool = False
+
+    def alternatives(self) -> tuple[tuple[str, ...], ...]:
+        """Sets of fields from which there is a value: all of one set are needed."""
+        if self.any_of:
+            return tuple(part.sources for part in self.any_of)
+        if self.is_first:
+            return tuple((name,) for name in self.sources)
+        return (self.sources,)
+
+    def names_read(self) -> tuple[str, ...]:
+        """All fields that are read."""
+        return tuple(name for names in self.alternatives() for name in names)
 
 
 def units_of(column: Column) -> tuple[str, ...]:
@@ -109,7 +127,8 @@ def _any(parts: list[Callable[[Row], Value]]) -> Callable[[Row], Value]:
 def _is_plain(column: Column, field: Field) -> bool:
     """Whether a whole number of JSON is the value as it is."""
     changes = field.unit or field.time or field.is_in or field.pattern or field.names or field.none
-    return column.kind == "count" and len(field.sources) == 1 and not changes
+    is_one = len(field.sources) == 1 or field.is_first
+    return column.kind == "count" and is_one and not changes
 
 
 def _reason(error: Exception, column: Column, field: Field) -> str:
@@ -134,7 +153,9 @@ def _condition(field: Field) -> Callable[[Row], Value]:
             return None
         if len(values) == 1 and isinstance(values[0], bool) and str(int(values[0])) in field.is_in:
             return 1
-        return int((first_group(field.pattern, text) or "") in field.is_in)
+        if (first_group(field.pattern, text) or "") in field.is_in:
+            return 1
+        return None if field.is_one_sided else 0
 
     return value
 
@@ -143,11 +164,18 @@ def _raw(row: Row, field: Field, names: dict[str, str]) -> str | None:
     """The text to convert. `names`: those of the field; one may stand for ``-``."""
     if field.value is not None:
         return field.value
-    if names and len(field.sources) == 1:
-        other = names.get(written(row.get(field.sources[0])))
+    if field.is_first:
+        parts = (_of_names(row, (name,), field, names) for name in field.sources)
+        return next((text for text in parts if text is not None), None)
+    return _of_names(row, field.sources, field, names)
+
+
+def _of_names(row: Row, sources: tuple[str, ...], field: Field, names: dict[str, str]) -> str | None:
+    if names and len(sources) == 1:
+        other = names.get(written(row.get(sources[0])))
         if other is not None:
             return other
-    found = [text_of(row.get(name)) for name in field.sources]
+    found = [text_of(row.get(name)) for name in sources]
     if None in found:
         return None
     text = first_group(field.pattern, " ".join(map(str, found))) or ""
@@ -187,6 +215,8 @@ def written(value: object) -> str:
 
 
 def _convert(column: Column, field: Field) -> Callable[[str], Value]:
+    if field.time in ZONED:
+        return partial(_TIME_FORMS[field.time], zone=field.zone)
     if field.time:
         return _TIME_FORMS[field.time]
     if field.is_network:
@@ -261,28 +291,29 @@ def _unix(factor: int) -> Callable[[str], int]:
     return lambda text: _count(text, Decimal(factor))
 
 
-def _iso(text: str) -> int:
-    """Without an offset it is UTC."""
-    return _unix_ns(datetime.fromisoformat(text))
+def _iso(text: str, zone: tzinfo = UTC) -> int:
+    """Without an offset it is of the zone."""
+    return _unix_ns(datetime.fromisoformat(text), zone)
 
 
 _MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _CLF: Final = re.compile(
-    r"\[?(\d\d)/(\w{3})/(\d{4}):(\d\d:\d\d:\d\d(?:\.\d+)?)(?: ?(?:([+-]\d\d:?\d\d)|UTC|GMT|Z))?\]?"
+    r"\[?(\d\d)/(\w{3})/(\d{4}):(\d\d:\d\d:\d\d(?:\.\d+)?)(?: ?([+-]\d\d:?\d\d|UTC|GMT|Z))?\]?"
 )
 
 
-def _clf(text: str) -> int:
-    """``10/Oct/2026:13:55:36.123 -0700``: of NCSA logs, and of HAProxy (its times have no offset: UTC)."""
+def _clf(text: str, zone: tzinfo = UTC) -> int:
+    """``10/Oct/2026:13:55:36.123 -0700``: of NCSA logs, and of HAProxy (without an offset)."""
     match = _CLF.fullmatch(text)
     if match is None or match[2] not in _MONTHS:
         raise ValueError(text)
     day, month, year, time, offset = match.groups()
-    return _iso(f"{year}-{_MONTHS.index(month) + 1:02d}-{day}T{time}{offset or '+0000'}")
+    offset = "+0000" if offset in ("UTC", "GMT", "Z") else offset or ""
+    return _iso(f"{year}-{_MONTHS.index(month) + 1:02d}-{day}T{time}{offset}", zone)
 
 
-def _unix_ns(time: datetime) -> int:
-    aware = time if time.tzinfo else time.replace(tzinfo=UTC)
+def _unix_ns(time: datetime, zone: tzinfo) -> int:
+    aware = (time if time.tzinfo else time.replace(tzinfo=zone)).astimezone(UTC)
     since = aware - datetime(1970, 1, 1, tzinfo=UTC)
     ns = ((since.days * 86400 + since.seconds) * 10**6 + since.microseconds) * 1000
     if not 0 <= ns <= MAX_COUNT:
@@ -290,7 +321,9 @@ def _unix_ns(time: datetime) -> int:
     return ns
 
 
-_TIME_FORMS: Final[dict[str, Callable[[str], int]]] = {
+ZONED: Final = ("iso", "clf")
+"""Forms of times that may lack an offset."""
+_TIME_FORMS: Final[dict[str, Callable[..., int]]] = {
     "iso": _iso,
     "clf": _clf,
     **{f"unix_{unit}": _unix(factor) for unit, factor in _TIMES.items()},

@@ -4,11 +4,11 @@ What is wrong with a row goes with it into a file of rejected rows, with the fil
 number.
 """
 
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final, TextIO
 
@@ -16,14 +16,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from uncork.measure.assignment import assign, client, cookie, header
-from uncork.measure.errors import InputError, available
+from uncork.measure.errors import InputError
 from uncork.measure.files import Table, part_of, put_in_place, writing
 from uncork.measure.own import METADATA, dumps
 from uncork.measure.schema import Column, arrow_schema
-from uncork.measure.sources import cmcd, lines, nothing, outcome
-from uncork.measure.sources.fields import Value, address_of, converter, first_group, text_of
+from uncork.measure.sources import cmcd, headers, lines, nothing, outcome
+from uncork.measure.sources.fields import Field, Value, address_of, converter, first_group, text_of
+from uncork.measure.sources.identity import Occurrences, hashed
 from uncork.measure.sources.joining import JOINED, Connections, Key, Times, key_of
-from uncork.measure.sources.lines import Read, Row, RowError
+from uncork.measure.sources.lines import NoRecordError, Read, Row, RowError
+from uncork.measure.sources.losses import UNKNOWN, Losses
 from uncork.measure.sources.mapping import NO_ARM, Mapping, UnitRule
 from uncork.measure.sources.networks import Networks
 
@@ -32,6 +34,9 @@ BATCH: Final = 20_000
 
 LONGEST: Final = 2_000
 """Characters of a rejected line that are kept."""
+
+TABLES: Final = (".parquet", ".duckdb")
+"""What names of tables end in."""
 
 REGION: Final = "region"
 """The column with the name that a file of networks gives to the client."""
@@ -50,6 +55,9 @@ class Imported:
     """By reason."""
     sample: str = ""
     """A line that was rejected, with its file and number."""
+    losses: Losses = field(default_factory=Losses)
+    unseen: tuple[str, ...] = ()
+    """Fields that the mapping reads, and that no line had."""
 
 
 @dataclass
@@ -60,11 +68,15 @@ class Rejects:
 
     path: Path | None
     counts: Counter[str]
+    losses: Losses = field(default_factory=Losses)
     file: TextIO | None = None
     sample: str = ""
 
-    def add(self, name: str, number: int, line: str, reason: str) -> None:
+    def add(self, name: str, number: int, line: str, reason: str, arm: str | None = UNKNOWN) -> None:
+        """A rejected row. ``arm``: which one lost it; ``None`` if it is rightly no record."""
         self.counts[reason] += 1
+        if arm is not None:
+            self.losses.lost[arm] += 1
         self.sample = self.sample or f"{name}, line {number}: {line[: nothing.SHOWN]}"
         if self.path is None:
             return
@@ -108,24 +120,28 @@ def import_files(
     with writing(into):
         into.mkdir(parents=True, exist_ok=True)
     imported = Imported()
-    rejects = Rejects(rejected, imported.rejected)
+    rejects = Rejects(rejected, imported.rejected, imported.losses)
+    seen: set[str] = set()
     try:
-        for number, path in enumerate(paths):
-            target = into / f"{number:04d}-{path.name}.parquet"
-            imported.rows += _one(path, mapping, target, rejects, progress, networks, connections)
-            imported.files.append(target)
-    finally:
-        rejects.close()
-    imported.sample = rejects.sample
-    try:
+        try:
+            for number, path in enumerate(paths):
+                target = into / f"{number:04d}-{path.name}.parquet"
+                imported.rows += _one(path, mapping, target, rejects, progress, networks, connections, seen)
+                imported.files.append(target)
+        finally:
+            rejects.close()
+        imported.sample = rejects.sample
         if imported.rows == 0:
             raise nothing.error(paths, mapping, imported.rejected, imported.sample)
         if connections is not None:
             connections.check()
-    except InputError:
+    except Exception:
         for file in imported.files:
             file.unlink()
         raise
+    if mapping.format in headers.LATE:
+        imported.unseen = mapping.unseen(seen)
+        imported.losses.unseen = () if mapping.is_built_in() else imported.unseen
     return imported
 
 
@@ -137,15 +153,18 @@ def _one(
     progress: Progress | None,
     networks: Networks | None,
     connections: Connections | None,
+    seen: set[str],
 ) -> int:
     from uncork.measure.sources import tables
 
     if tables.is_table(path):
         if connections is not None:
             raise InputError("--join", f"{path} is a table", "name logs, one line for each response")
-        batches = tables.open_batches(path, mapping)
-        return tables.convert(batches, mapping, target, rejects, path.name, networks)
-    return _import(path, mapping, target, rejects, progress, networks, connections)
+        seen.update(mapping.names_read())
+        with tables.understood(path):
+            batches = tables.open_batches(path, mapping)
+            return tables.convert(batches, mapping, target, rejects, path.name, networks)
+    return _import(path, mapping, target, rejects, progress, networks, connections, seen)
 
 
 def _import(
@@ -156,13 +175,14 @@ def _import(
     progress: Progress | None,
     networks: Networks | None,
     connections: Connections | None,
+    seen: set[str],
 ) -> int:
     total, rows = path.stat().st_size, 0
     schema = schema_of(mapping, has_networks=networks is not None)
     is_compressed = bool(lines.compression_of(path))
     with lines.open_text(path) as text, Table(target, schema) as writer:
         counted = _Counted(text, path)
-        make = _Rows(mapping, path.name, rejects, schema, networks, connections)
+        make = _Rows(mapping, path.name, rejects, schema, networks, connections, seen)
         for batch in _batches(_read(counted, mapping, path.name)):
             table = make.table(batch)
             writer.write(table)
@@ -198,50 +218,29 @@ def _read(text: Iterable[str], mapping: Mapping, name: str) -> Iterator[Read]:
     if mapping.format == "json":
         reads = lines.json_rows(text)
     elif mapping.format == "csv":
-        reads = lines.csv_rows(text, mapping.delimiter, mapping.header)
-        reads = reads if mapping.cmcd else _checked(reads, mapping, name)
+        check = partial(headers.check, mapping=mapping, place=name)
+        reads = lines.csv_rows(text, mapping.delimiter, mapping.header, check)
     elif mapping.format == "w3c":
-        reads = lines.w3c_rows(_not_of_iis(text, name) if mapping.name == "w3c" else text)
+        clock = headers.Clock(mapping, name)
+        reads = clock.rows(lines.w3c_rows(clock.lines(text), clock.check))
     elif mapping.pattern is not None:
         reads = lines.pattern_rows(text, mapping.pattern)
     elif mapping.format == "parquet":
-        raise InputError("--mapping", f"{mapping.name} is of tables, not of logs", "name .parquet files")
+        remedy = f"name {' or '.join(TABLES)} files"
+        raise InputError("--mapping", f"{mapping.name} is of tables, not of logs such as {name}", remedy)
     else:
         reads = lines.text_rows(text)
-    return cmcd.Sessions(mapping.cmcd).rows(reads) if mapping.cmcd else reads
+    if not mapping.cmcd:
+        return reads
+    return cmcd.Sessions(mapping.cmcd).rows(_flat(reads) if mapping.flat else reads)
 
 
-def _not_of_iis(text: Iterable[str], name: str) -> Iterator[str]:
-    """The lines of a log in which ``time-taken`` is in seconds."""
-    for line in text:
-        if line.startswith("#Software: Microsoft Internet Information Services"):
-            problem = "IIS writes time-taken in milliseconds, and --mapping w3c reads seconds"
-            raise InputError(name, problem, "use --mapping iis")
-        yield line
-
-
-def _checked(reads: Iterator[Read], mapping: Mapping, name: str) -> Iterator[Read]:
-    """The rows of a CSV file. Its header must have the mapped columns."""
-    is_checked = False
+def _flat(reads: Iterable[Read]) -> Iterator[Read]:
     for number, line, row in reads:
-        if not is_checked and not isinstance(row, RowError):
-            check_names(set(row), mapping, name)
-            is_checked = True
-        yield number, line, row
-
-
-def check_names(names: set[str], mapping: Mapping, place: str) -> None:
-    """Whether a header or table has the mapped columns: of optional ones at least one."""
-    wanted = [name for _, of in mapping.fields().values() for name in of.sources]
-    wanted += [mapping.unit.source] if mapping.unit else []
-    lacking = [name for name in dict.fromkeys(wanted) if name not in names]
-    if not lacking or (mapping.optional and len(lacking) < len(set(wanted))):
-        return
-    if mapping.optional:
-        remedy = f"it has {', '.join(sorted(names)[:8])}; write a mapping file that names its columns"
-        raise InputError(place, f"the header has none of the columns of --mapping {mapping.name}", remedy)
-    remedy = f"{available(lacking[0], sorted(names))} (optional = true accepts it)"
-    raise InputError(place, f"the header lacks {', '.join(map(repr, lacking))}", remedy)
+        try:
+            yield number, line, row if isinstance(row, RowError) else flattened(row)
+        except RecursionError:
+            yield number, line, RowError(lines.TOO_DEEP)
 
 
 def _batches(reads: Iterable[Read]) -> Iterator[list[Read]]:
@@ -264,7 +263,7 @@ class _Good:
     values: list[Value]
     unit: bytes | None
     region: str | None
-    id: str
+    id: int
     key: Key | None
     """Of the connection, with a join."""
 
@@ -280,13 +279,15 @@ class _Rows:
         schema: pa.Schema,
         networks: Networks | None,
         connections: Connections | None,
+        seen: set[str],
     ) -> None:
         self._mapping, self._name, self._rejects, self._schema = mapping, name, rejects, schema
-        self._networks, self._connections = networks, connections
+        self._networks, self._connections, self._seen = networks, connections, seen
         self._convert = {name: converter(column, of) for name, (column, of) in mapping.fields().items()}
         self._skip = [converter(Column("condition", "count"), of) for of in mapping.leave_out]
         self._client = mapping.columns.get("service_client")
         self._id = None if mapping.id is None else converter(Column("id", "text"), mapping.id)
+        self._occurrences = Occurrences()
 
     def table(self, batch: list[Read]) -> pa.Table:
         """The batch with all columns, without rejected rows."""
@@ -297,7 +298,7 @@ class _Rows:
         if self._mapping.source is not None:
             columns.setdefault("source", [self._mapping.source] * len(good))
         if self._mapping.has_ids:
-            columns["log_id"] = self._ids(good)
+            columns["log_id"] = [it.id for it in good]
         if self._networks is not None:
             columns[REGION] = [it.region for it in good]
         if self._mapping.unit is not None:
@@ -306,14 +307,17 @@ class _Rows:
         arrays = [pa.array(columns.get(it.name, nulls), it.type) for it in self._schema]
         table = pa.Table.from_arrays(arrays, schema=self._schema)
         if not self._mapping.has_ids:
+            self._rejects.losses.add(table)
             return table
         took = table["completion_ns"].to_pylist()
         table, is_head = outcome.finished(table, self._mapping)
         table = self._joined(table, good, took)
         for it, is_left_out in zip(good, is_head.to_pylist(), strict=True):
             if is_left_out:
-                self._rejects.add(self._name, it.number, it.line, outcome.NO_BODY)
-        return table.filter(pc.invert(is_head))
+                self._rejects.add(self._name, it.number, it.line, outcome.NO_BODY, arm=None)
+        table = table.filter(pc.invert(is_head))
+        self._rejects.losses.add(table)
+        return table
 
     def _joined(self, table: pa.Table, good: list[_Good], took: list[int | None]) -> pa.Table:
         """The table with arm and controller of the lines' connections."""
@@ -331,22 +335,44 @@ class _Rows:
 
     def _row(self, number: int, line: str, row: Row | RowError) -> _Good | None:
         if isinstance(row, RowError):
-            self._rejects.add(self._name, number, line, str(row))
+            self._reject(number, line, row)
             return None
         try:
             row = flattened(row) if self._mapping.flat else row
-            line = line or json.dumps(row)
-            for of, skip in zip(self._mapping.leave_out, self._skip, strict=True):
-                if skip(row) == 1:
-                    raise RowError(f"not a download: {' '.join(of.sources)}")
-            unit = None if self._mapping.unit is None else unit_of(row, self._mapping.unit)
-            values = [value(row) for value in self._convert.values()]
-            named = self._id(row) if self._id is not None else None
-            return _Good(number, line, values, unit, self._region(row), str(named or line), self._key(row))
-        except (RowError, RecursionError) as error:
-            reason = str(error) if isinstance(error, RowError) else lines.TOO_DEEP
-            self._rejects.add(self._name, number, line, reason)
+        except RecursionError:
+            self._reject(number, line, RowError(lines.TOO_DEEP))
             return None
+        if not row.keys() <= self._seen:
+            self._seen.update(row)
+        line = line or json.dumps(row)
+        try:
+            return self._good(number, line, row)
+        except RowError as error:
+            self._reject(number, line, error, row)
+            return None
+
+    def _good(self, number: int, line: str, row: Row) -> _Good:
+        """The row's values. Raises ``RowError``."""
+        for of, skip in zip(self._mapping.leave_out, self._skip, strict=True):
+            if skip(row) == 1:
+                raise NoRecordError(f"not a download: {' '.join(of.sources)}")
+        unit = None if self._mapping.unit is None else unit_of(row, self._mapping.unit)
+        values = [value(row) for value in self._convert.values()]
+        named = self._id(row) if self._id is not None else None
+        number_of = self._occurrences.id(line) if named is None else hashed(str(named))
+        return _Good(number, line, values, unit, self._region(row), number_of, self._key(row))
+
+    def _reject(self, number: int, line: str, error: RowError, row: Row | None = None) -> None:
+        arm = None if isinstance(error, NoRecordError) else self._arm(row)
+        self._rejects.add(self._name, number, line, str(error), arm)
+
+    def _arm(self, row: Row | None) -> str:
+        """Of a row that is rejected."""
+        try:
+            convert = self._convert.get("arm")
+            return UNKNOWN if row is None or convert is None else str(convert(row) or UNKNOWN)
+        except RowError:
+            return UNKNOWN
 
     def _key(self, row: Row) -> Key | None:
         rule = self._mapping.connection
@@ -355,30 +381,17 @@ class _Rows:
         port = None if rule.port is None else text_of(row.get(rule.port)) or ""
         return key_of(text_of(row.get(rule.address)), port)
 
-    def _ids(self, good: list[_Good]) -> list[Value]:
-        """A number for each line: of the field that identifies it, or of its text. Equal lines that follow
-        each other, as two clients of one address leave them, differ by their count, so that only a log that
-        is read twice has equal ones.
-        """
-        seen: Counter[str] = Counter()
-        ids: list[Value] = []
-        for it in good:
-            seen[it.id] += 1
-            ids.append(_hash(it.id if seen[it.id] == 1 else f"{it.id}\0{seen[it.id]}"))
-        return ids
-
     def _region(self, row: Row) -> str | None:
         if self._networks is None or self._client is None:
             return None
-        address = text_of(row.get(self._client.sources[0])) if self._client.sources else None
-        address = first_group(self._client.pattern, address)
-        return None if address is None else self._networks.name(address_of(address))
+        return region_of(row, self._client, self._networks)
 
 
-def _hash(text: str) -> int:
-    """63 bits, a type that every engine has."""
-    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "little") >> 1
+def region_of(row: Row, client: Field, networks: Networks) -> str | None:
+    """The name that the networks give to the client's address, as the log has it."""
+    texts = (text_of(row.get(name)) for name in client.sources)
+    address = first_group(client.pattern, next((it for it in texts if it is not None), None))
+    return None if address is None else networks.name(address_of(address))
 
 
 def flattened(row: Row, prefix: str = "") -> Row:

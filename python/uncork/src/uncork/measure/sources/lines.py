@@ -9,7 +9,8 @@ import json
 import lzma
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, BinaryIO, Final, cast
@@ -25,6 +26,10 @@ class RowError(ValueError):
     """Why a line or row is rejected. The message has no values in it, so that reasons can be counted."""
 
 
+class NoRecordError(RowError):
+    """Why a row is rightly no record: nothing is lost."""
+
+
 Read = tuple[int, str, Row | RowError]
 """Number of the line from 1, the line, and its fields."""
 
@@ -33,18 +38,48 @@ DELIMITERS: Final = (",", ";", "\t", "|")
 
 TOO_DEEP: Final = "the line is nested too deeply"
 
-_HEAD: Final = 256
-"""Bytes that show the encoding."""
+MARK: Final = "\ufeff"
+"""The byte-order mark. Files that were put together have one in the middle, too."""
+
+CUT: Final = "the last line has no line end: its last field may be cut"
+
+MAX_JOINED: Final = 100
+"""Lines of a field in quotation marks that has line ends in it."""
+
+_HEAD: Final = 65_536
+"""Bytes that show the line ends; the first of them the encoding."""
 
 
 def open_text(path: Path) -> IO[str]:
     """Opens a log, which may be compressed. UTF-8 with or without a byte-order mark, and UTF-16, as Windows
-    writes them. Other bytes survive as escapes.
+    writes them; lines that end in CR alone. Other bytes survive as escapes.
     """
-    with _opened(path) as file, whole(path):
-        encoding = encoding_of(file.read(_HEAD))
+    start = _start(path)
+    with _opened(path, start) as file, whole(path):
+        head = file.read(_HEAD)
+    encoding = encoding_of(head[:256])
     errors = "replace" if encoding.startswith("utf-16") else "surrogateescape"
-    return io.TextIOWrapper(_opened(path), encoding=encoding, errors=errors, newline="\n")
+    text = head.decode(encoding, "replace")
+    newline = "\r" if "\r" in text[:-1] and "\n" not in text else "\n"
+    return io.TextIOWrapper(_opened(path, start), encoding=encoding, errors=errors, newline=newline)
+
+
+def _start(path: Path) -> int:
+    """Where the text begins: a log that was truncated while its writer went on has zeros in front."""
+    if compression_of(path):
+        return 0
+    at = 0
+    with path.open("rb") as file:
+        while block := file.read(2**20):
+            rest = block.lstrip(b"\0")
+            at += len(block) - len(rest)
+            if rest:
+                break
+    return at if at >= _ZEROS else 0
+
+
+_ZEROS: Final = 4
+"""Fewer zeros in front are of UTF-16."""
 
 
 _COMPRESSED: Final = {"gzip": b"\x1f\x8b", "bz2": b"BZh", "xz": b"\xfd7zXZ\0", "zstd": b"\x28\xb5\x2f\xfd"}
@@ -68,7 +103,7 @@ def whole(path: Path) -> Iterator[None]:
         raise InputError(str(path), f"cannot be read to its end: {error}", remedy) from error
 
 
-def _opened(path: Path) -> BinaryIO:
+def _opened(path: Path, start: int = 0) -> BinaryIO:
     kind = compression_of(path)
     if kind == "zstd":
         return cast(BinaryIO, io.BufferedReader(pa.CompressedInputStream(str(path), kind)))
@@ -76,7 +111,11 @@ def _opened(path: Path) -> BinaryIO:
         return cast(BinaryIO, gzip.open(path, "rb"))
     if kind == "bz2":
         return cast(BinaryIO, bz2.open(path, "rb"))
-    return cast(BinaryIO, lzma.open(path, "rb")) if kind == "xz" else path.open("rb")
+    if kind == "xz":
+        return cast(BinaryIO, lzma.open(path, "rb"))
+    file = path.open("rb")
+    file.seek(start)
+    return file
 
 
 def encoding_of(head: bytes) -> str:
@@ -84,15 +123,16 @@ def encoding_of(head: bytes) -> str:
     has_mark = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     body = head[2:] if has_mark else head
     half = max(1, len(body) // 2)
-    for zeros, encoding in ((body[1::2], "utf-16-le"), (body[0::2], "utf-16-be")):
-        if zeros.count(0) > half / 2:
+    odd, even = body[1::2], body[0::2]
+    for zeros, others, encoding in ((odd, even, "utf-16-le"), (even, odd, "utf-16-be")):
+        if zeros.count(0) > half / 2 > others.count(0):
             return "utf-16" if has_mark else encoding
     return "utf-8-sig"
 
 
 def json_rows(lines: Iterable[str]) -> Iterator[Read]:
     """An object in each line."""
-    for number, line in _filled(lines):
+    for number, line, _ in _filled(lines):
         try:
             row = json.loads(line)
         except ValueError:
@@ -104,41 +144,143 @@ def json_rows(lines: Iterable[str]) -> Iterator[Read]:
         yield number, line, row if isinstance(row, dict) else RowError("the line is not a JSON object")
 
 
-def csv_rows(lines: Iterable[str], delimiter: str | None, names: Sequence[str] = ()) -> Iterator[Read]:
-    """Fields by the names in the first line, or by ``names`` in a file without such a line."""
-    numbered = iter(lines)
-    if names:
-        header, delimiter = list(names), delimiter or ","
-    else:
-        first = next(numbered, "")
+def csv_rows(
+    lines: Iterable[str],
+    delimiter: str | None,
+    names: Sequence[str] = (),
+    check: Callable[[list[str]], None] = lambda _: None,
+) -> Iterator[Read]:
+    """Fields by the names in the first line, or by ``names`` in a file without such a line. ``check`` is
+    called with the names of the first line.
+    """
+    numbered = _whole_last(lines) if names else _filled(lines)
+    header, is_padded = list(names), False
+    if not names:
+        first = next(numbered, (0, "", True))[1]
         delimiter = delimiter or delimiter_of(first)
-        header = next(csv.reader([first], delimiter=delimiter), [])
-    reader = csv.reader(numbered, delimiter=delimiter)
-    for fields in reader:
-        if not fields:
-            continue
-        row: Row | RowError = dict(zip(header, fields, strict=False))
-        if len(fields) != len(header):
-            row = RowError("the row has not as many fields as the header")
-        yield reader.line_num + (not names), delimiter.join(fields), row
+        is_padded = any(it.startswith(" ") for it in _fields(first, delimiter)[1:])
+        header = [it.strip() for it in _fields(first, delimiter, is_padded=is_padded)]
+        check(header)
+    rows = _CsvRows(numbered, delimiter or ",", len(header), is_padded, can_join=not names)
+    for number, line, fields in rows:
+        if isinstance(fields, RowError):
+            yield number, line, fields
+        elif not names and fields == header:
+            yield number, line, NoRecordError("the header again")
+        else:
+            yield number, line, dict(zip(header, fields, strict=True))
+
+
+class _CsvRows:
+    """Lines to fields. Quotation marks are those of CSV only where they make a row with as many fields as the
+    header: in logs, a field may begin with one that is never closed, which must not take the lines behind it.
+    """
+
+    def __init__(
+        self,
+        lines: Iterator["_Line"],
+        delimiter: str,
+        count: int,
+        is_padded: bool,
+        *,
+        can_join: bool,
+    ) -> None:
+        self._lines, self._delimiter, self._count = lines, delimiter, count
+        self._is_padded = is_padded
+        self._can_join = can_join and delimiter != "\t"
+        self._ahead: deque[_Line] = deque()
+
+    def __iter__(self) -> Iterator[tuple[int, str, list[str] | RowError]]:
+        while (line := self._next()) is not None:
+            number, text, is_whole = line
+            if not is_whole:
+                yield number, text, RowError(CUT)
+                continue
+            fields = self._plain(text) if '"' not in text else self._quoted(text)
+            if fields is None and self._can_join:
+                text, fields = self._joined(text)
+            if fields is None:
+                fields = self._plain(text)
+            if len(fields) != self._count:
+                yield number, text, RowError(_not_as_many(text))
+            else:
+                yield number, text, fields
+
+    def _next(self) -> "_Line | None":
+        return self._ahead.popleft() if self._ahead else next(self._lines, None)
+
+    def _plain(self, text: str) -> list[str]:
+        fields = text.split(self._delimiter)
+        return [it.strip() for it in fields] if self._is_padded else fields
+
+    def _quoted(self, text: str) -> list[str] | None:
+        """``None`` if it is not a whole row of CSV with as many fields as the header."""
+        lines = [f"{line}\n" for line in text.split("\n")]
+        reader = csv.reader(lines, delimiter=self._delimiter, skipinitialspace=self._is_padded, strict=True)
+        try:
+            rows = list(reader)
+        except csv.Error:
+            return None
+        return rows[0] if len(rows) == 1 and len(rows[0]) == self._count else None
+
+    def _joined(self, text: str) -> tuple[str, list[str] | None]:
+        """The row that goes on until its quotation marks are pairs; the line alone if it is none."""
+        joined, quotes = text, text.count('"')
+        for at in range(MAX_JOINED if quotes % 2 else 0):
+            if at == len(self._ahead):
+                line = next(self._lines, None)
+                if line is None:
+                    break
+                self._ahead.append(line)
+            more = self._ahead[at][1]
+            joined, quotes = f"{joined}\n{more}", quotes + more.count('"')
+            if quotes % 2 == 0:
+                if (fields := self._quoted(joined)) is None:
+                    break
+                for _ in range(at + 1):
+                    self._ahead.popleft()
+                return joined, fields
+        return text, None
+
+
+def _fields(text: str, delimiter: str, *, is_padded: bool = False) -> list[str]:
+    """Of a line of CSV."""
+    try:
+        return next(csv.reader([text], delimiter=delimiter, skipinitialspace=is_padded), [])
+    except csv.Error:
+        return text.split(delimiter)
+
+
+def _not_as_many(text: str) -> str:
+    unclosed = " (a quotation mark is not closed)" if text.count('"') % 2 else ""
+    return f"the row has not as many fields as the header{unclosed}"
 
 
 def delimiter_of(header: str) -> str:
     """The delimiter that makes most fields of the first line."""
-    return max(DELIMITERS, key=lambda it: len(next(csv.reader([header], delimiter=it), [])))
+    return max(DELIMITERS, key=lambda it: len(_fields(header, it)))
 
 
-def w3c_rows(lines: Iterable[str]) -> Iterator[Read]:
-    """W3C extended log format: ``#Fields:`` names the fields, also in the middle of a file."""
+def w3c_rows(lines: Iterable[str], check: Callable[[list[str]], None] = lambda _: None) -> Iterator[Read]:
+    """W3C extended log format: ``#Fields:`` names the fields, also in the middle of a file. ``check`` is
+    called with the names.
+    """
     names: list[str] | None = None
-    for number, line in _filled(lines):
+    for number, line, is_whole in _whole_last(lines):
         if line.startswith("#"):
-            names = line.split()[1:] if line.lower().startswith("#fields:") else names
+            if line.lower().startswith("#fields:"):
+                names = line.split()[1:]
+                check(names)
             continue
         if names is None:
             yield number, line, RowError("no #Fields: before the line")
             continue
+        if not is_whole:
+            yield number, line, RowError(CUT)
+            continue
         fields = w3c_fields(line, len(names))
+        if len(fields) != len(names):
+            fields = w3c_fields(line.rstrip(), len(names))
         if len(fields) != len(names):
             yield number, line, RowError("the line has not as many fields as #Fields:")
         else:
@@ -158,18 +300,47 @@ def w3c_fields(line: str, count: int) -> list[str]:
 
 def pattern_rows(lines: Iterable[str], pattern: re.Pattern[str]) -> Iterator[Read]:
     """Fields by the names of a regular expression's groups."""
-    for number, line in _filled(lines):
+    for number, line, is_whole in _whole_last(lines):
         match = pattern.search(line)
-        yield number, line, match.groupdict() if match else RowError("the line does not match the pattern")
+        if not is_whole:
+            yield number, line, RowError(CUT)
+        else:
+            yield (
+                number,
+                line,
+                match.groupdict() if match else RowError("the line does not match the pattern"),
+            )
 
 
 def text_rows(lines: Iterable[str]) -> Iterator[Read]:
     """One field, ``line``."""
-    for number, line in _filled(lines):
+    for number, line, _ in _filled(lines):
         yield number, line, {"line": line}
 
 
-def _filled(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+_Line = tuple[int, str, bool]
+"""Number from 1, text without its end, and whether it is whole."""
+
+
+def _filled(lines: Iterable[str]) -> Iterator[_Line]:
+    """Lines that are not empty. All count as whole."""
     for number, line in enumerate(lines, 1):
-        if stripped := line.rstrip("\r\n"):
-            yield number, stripped
+        text = line.rstrip("\r\n")
+        if text and text[0] in "\0\ufeff":
+            text = text.lstrip("\0").removeprefix(MARK)
+        if text:
+            yield number, text, True
+
+
+def _whole_last(lines: Iterable[str]) -> Iterator[_Line]:
+    """Lines that are not empty. A line without an end is not whole: a file is copied while it grows."""
+    ended = True
+
+    def seen() -> Iterator[str]:
+        nonlocal ended
+        for line in lines:
+            ended = line.endswith(("\n", "\r"))
+            yield line
+
+    for number, text, _ in _filled(seen()):
+        yield number, text, ended

@@ -2,11 +2,14 @@
 
 import re
 import tomllib
+from collections.abc import Collection
 from collections.abc import Mapping as Table
 from dataclasses import dataclass, field
+from datetime import UTC, tzinfo
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 from uncork.measure.assignment import Experiment
 from uncork.measure.errors import InputError, available
@@ -14,19 +17,28 @@ from uncork.measure.mappings import MAPPINGS
 from uncork.measure.own import KINDS as METRIC_KINDS
 from uncork.measure.own import OwnMetric
 from uncork.measure.schema import COLUMNS, SOURCES, Column
-from uncork.measure.sources.fields import TIME_FORMS, Field, units_of, written
+from uncork.measure.sources.fields import TIME_FORMS, ZONED, Field, units_of, written
 
 FORMATS: Final = ("json", "csv", "w3c", "pattern", "text", "parquet")
 KINDS: Final = ("prefix", "cookie", "header")
+MAX_DECIMALS: Final = 9
 NO_ARM: Final = ""
 """The arm of a unit rule that names none."""
+
+Kind = type[object] | str
+"""Of a value in TOML."""
 
 _COLUMNS: Final = {column.name: column for column in COLUMNS}
 _TOP: Final = (
     "format", "source", "delimiter", "header", "pattern", "columns", "cmcd", "unit", "flat", "required",
     "optional", "id", "leave_out", "dimensions", "metric", "table", "connection",
 )  # fmt: skip
-_FIELD: Final = ("from", "value", "unit", "time", "is", "network", "pattern", "names", "none", "any", "end")
+_FIELD: Final = (
+    "from", "first", "value", "unit", "time", "zone", "is", "otherwise", "network", "pattern", "names",
+    "none", "any", "end",
+)  # fmt: skip
+_ONLY_OF_VALUES: Final = ("names", "value", "unit", "time", "network", "end")
+"""What a condition cannot have: it is 1 or 0."""
 _METRIC: Final = ("kind", "value", "per", "better", "unit", "title", "limit", "statistics", "decimals")
 
 
@@ -99,6 +111,34 @@ class Mapping:
         """All columns with where they come from."""
         return {name: (_COLUMNS[name], of) for name, of in self.columns.items()} | self.extra()
 
+    def is_built_in(self) -> bool:
+        """Whether it is for all servers of a kind, with and without each field."""
+        return self.name in (*MAPPINGS, "uncork")
+
+    def named(self) -> dict[str, Field]:
+        """All fields that are read, by what they are for."""
+        of = {name: it for name, (_, it) in self.fields().items()}
+        of |= {f"leave_out {n}": it for n, it in enumerate(self.leave_out, 1)}
+        of |= {} if self.id is None else {"id": self.id}
+        return of | ({} if self.unit is None else {"unit": Field(sources=(self.unit.source,))})
+
+    def names_read(self) -> tuple[str, ...]:
+        """Names of all fields that are read."""
+        return tuple(dict.fromkeys(name for of in self.named().values() for name in of.names_read()))
+
+    def unseen(self, seen: Collection[str]) -> tuple[str, ...]:
+        """Fields that are read, and that no line had; of a built-in mapping, which is for servers with and
+        without them, only fields without which nothing is in their column.
+        """
+        lacking = []
+        for of in self.named().values():
+            sets = of.alternatives()
+            if self.is_built_in() and any(set(seen).issuperset(names) for names in sets):
+                continue
+            lacking += [name for name in of.names_read() if name not in seen]
+        made = ("cmcd.", "chunk.", "session.") if self.cmcd else ()
+        return tuple(dict.fromkeys(name for name in lacking if not made or not name.startswith(made)))
+
     def required(self) -> tuple[str, ...]:
         """Names of fields without which no row is a record."""
         needed = [name for _, of in self.fields().values() if of.is_required for name in of.sources]
@@ -139,7 +179,10 @@ def load(name: str | Path) -> Mapping:
     path = Path(name)
     if not path.is_file():
         raise InputError("--mapping", f"no file {name}", f"built-in are {', '.join(MAPPINGS)}")
-    return parse(path.read_text("utf-8"), str(path))
+    try:
+        return parse(path.read_text("utf-8"), str(path))
+    except UnicodeDecodeError as error:
+        raise InputError(str(path), f"no UTF-8 at byte {error.start}", "save it as UTF-8") from None
 
 
 def parse(text: str, place: str) -> Mapping:
@@ -149,13 +192,16 @@ def parse(text: str, place: str) -> Mapping:
     except tomllib.TOMLDecodeError as error:
         raise InputError(place, f"no TOML: {error}") from None
     _known(document, _TOP, place)
+    for key, kind in _KINDS_OF_TOP.items():
+        if key in document and not _is_of(document[key], kind):
+            raise InputError(f"{place}, {key}", f"{document[key]!r} is not {_WORDS[kind]}", _EXAMPLES[key])
     form = _choice(document, "format", FORMATS, place)
-    pattern = _pattern(document["pattern"], place) if "pattern" in document else None
+    pattern = _pattern(document["pattern"], f"{place}, pattern") if "pattern" in document else None
     if (form == "pattern") != (pattern is not None):
         raise InputError(place, "format = \"pattern\" and pattern = '…' go together")
     columns = _columns(document, place)
     metrics, inputs = _metrics(document.get("metric", {}), place)
-    return Mapping(
+    mapping = Mapping(
         name=place,
         format=form,
         columns=columns,
@@ -175,6 +221,57 @@ def parse(text: str, place: str) -> Mapping:
         connection=_connection(document["connection"], place) if "connection" in document else None,
         table=document.get("table", ""),
     )
+    _check_names(mapping, place)
+    return mapping
+
+
+def _check_names(mapping: Mapping, place: str) -> None:
+    """Whether the pattern or header of the mapping has all fields that it reads."""
+    if mapping.cmcd:
+        return
+    there = tuple(mapping.pattern.groupindex) if mapping.pattern else mapping.header
+    for what, of in mapping.named().items():
+        for name in of.names_read():
+            if there and name not in there:
+                source = "group of the pattern" if mapping.pattern else "name in header"
+                where = f"{place}, {'columns.' if what in _COLUMNS else ''}{what}"
+                raise InputError(where, f"no {source} is {name!r}", available(name, there))
+
+
+_KINDS_OF_TOP: Final[dict[str, Kind]] = {
+    "columns": dict, "unit": dict, "dimensions": dict, "metric": dict, "connection": dict,
+    "leave_out": list, "header": "names", "required": "names", "cmcd": "name or names", "id": "name or names",
+    "delimiter": "character", "pattern": str, "table": str, "flat": bool, "optional": bool,
+}  # fmt: skip
+_WORDS: Final[dict[Kind, str]] = {
+    dict: "a table",
+    list: "a list",
+    str: "a text",
+    bool: "true or false",
+    "names": "a list of names",
+    "name or names": "a name, or a list of names",
+    "character": "one character",
+}
+_EXAMPLES: Final = {
+    "columns": "write [columns]", "unit": "write [unit]", "dimensions": "write [dimensions]",
+    "metric": "write [metric.NAME]", "connection": "write [connection]",
+    "leave_out": 'write leave_out = [{ from = "method", is = ["HEAD"] }]',
+    "header": 'write header = ["NAME", "NAME"]', "required": 'write required = ["bytes_delivered"]',
+    "cmcd": 'write cmcd = "FIELD"', "id": 'write id = "FIELD"',
+    "delimiter": 'write delimiter = "\\t" for a tab',
+    "pattern": "write pattern = '(?P<NAME>…)'", "table": 'write table = "NAME"', "flat": "write flat = true",
+    "optional": "write optional = true",
+}  # fmt: skip
+
+
+def _is_of(value: Any, kind: Kind) -> bool:
+    if kind == "character":
+        return isinstance(value, str) and len(value) == 1
+    if kind == "name or names" and isinstance(value, str):
+        return True
+    if kind in ("names", "name or names"):
+        return isinstance(value, list) and all(isinstance(it, str) for it in value)
+    return isinstance(kind, type) and isinstance(value, kind)
 
 
 def _columns(document: dict[str, Any], place: str) -> dict[str, Field]:
@@ -211,7 +308,17 @@ def _metrics(entries: Table[str, Any], place: str) -> tuple[tuple[OwnMetric, ...
     metrics, inputs = [], {}
     for name, entry in entries.items():
         where = f"{place}, metric.{name}"
+        if not isinstance(entry, dict):
+            raise InputError(where, f"{entry!r} is not a table", f"write [metric.{name}]")
         _known(entry, _METRIC, where)
+        decimals = entry.get("decimals", 3)
+        if not isinstance(decimals, int) or isinstance(decimals, bool) or not 0 <= decimals <= MAX_DECIMALS:
+            problem = f"{decimals!r} is not a number of decimals"
+            raise InputError(f"{where}.decimals", problem, f"write 0 to {MAX_DECIMALS}")
+        statistics = entry.get("statistics", [])
+        if not _is_of(statistics, "names"):
+            problem = f"{statistics!r} is not a list of statistics"
+            raise InputError(f"{where}.statistics", problem, 'write statistics = ["p50", "p90"]')
         _choice(entry, "kind", METRIC_KINDS, where)
         _choice(entry, "better", ("higher", "lower"), where)
         if ("per" in entry) != (entry["kind"] == "ratio"):
@@ -223,8 +330,8 @@ def _metrics(entries: Table[str, Any], place: str) -> tuple[tuple[OwnMetric, ...
             unit=str(entry.get("unit", "")),
             title=str(entry.get("title", name)),
             limit=str(entry.get("limit", "")),
-            statistics=tuple(entry.get("statistics", ())),
-            decimals=int(entry.get("decimals", 3)),
+            statistics=tuple(statistics),
+            decimals=decimals,
         )
         parts = [entry.get("value", name), *([entry["per"]] if "per" in entry else [])]
         for column, part in zip(metric.columns(), parts, strict=True):
@@ -249,26 +356,75 @@ def _field(column: Column, entry: Any, where: str, is_required: bool = False) ->
     if not isinstance(entry, dict):
         raise InputError(where, "neither the name of a field nor a table", f'write {column.name} = "FIELD"')
     _known(entry, _FIELD, where)
-    if sum(key in entry for key in ("from", "value", "any")) != 1:
-        raise InputError(where, "needs either from or value (or any, a list of conditions)")
+    if sum(key in entry for key in ("from", "first", "value", "any")) != 1:
+        raise InputError(where, "needs either from or value (or first, or any, a list of conditions)")
+    _check_kinds(entry, where)
+    _check_condition(entry, where)
     if "unit" in entry:
         _choice(entry, "unit", units_of(column), where)
     if "time" in entry:
         _choice(entry, "time", TIME_FORMS, where)
     return Field(
-        sources=_names(entry.get("from", ())),
+        sources=_names(entry.get("from", entry.get("first", ()))),
+        is_first="first" in entry,
         value=None if "value" not in entry else str(entry["value"]),
         unit=entry.get("unit"),
         time=entry.get("time"),
+        zone=_zone(entry, where),
         is_in=_values(entry, "is", where),
+        is_one_sided="otherwise" in entry,
         none=_values(entry, "none", where),
         any_of=tuple(_condition(it, where) for it in entry.get("any", ())),
         is_end=bool(entry.get("end", False)),
         is_network=bool(entry.get("network", False)),
-        pattern=_pattern(entry["pattern"], where) if "pattern" in entry else None,
+        pattern=_group(entry["pattern"], where) if "pattern" in entry else None,
         names=tuple((str(a), str(b)) for a, b in entry.get("names", {}).items()),
         is_required=is_required,
     )
+
+
+def _check_kinds(entry: dict[str, Any], where: str) -> None:
+    """Whether each value has the type of its key."""
+    kinds: tuple[tuple[str, Kind, str], ...] = (
+        ("from", "name or names", 'write from = "FIELD"'),
+        ("first", "names", 'write first = ["FIELD", "FIELD"]'),
+        ("names", dict, 'write names = { "VALUE" = "NAME" }'),
+        ("any", list, 'write any = [{ from = "FIELD", is = ["VALUE"] }]'),
+        ("network", bool, "write network = true"),
+        ("end", bool, "write end = true"),
+    )
+    for key, kind, remedy in kinds:
+        if key in entry and not _is_of(entry[key], kind):
+            raise InputError(f"{where}.{key}", f"{entry[key]!r} is not {_WORDS[kind]}", remedy)
+
+
+def _check_condition(entry: dict[str, Any], where: str) -> None:
+    """Whether the entry is a condition, or a value, and not half of each."""
+    is_condition = "is" in entry or "any" in entry
+    for key in _ONLY_OF_VALUES if is_condition else ():
+        if key in entry:
+            problem = f"a condition is 1 or 0 and has no {key}"
+            raise InputError(where, problem, f"leave out {key}, or {'is' if 'is' in entry else 'any'}")
+    if "otherwise" in entry and ("is" not in entry or entry["otherwise"] != "unknown"):
+        raise InputError(
+            f"{where}.otherwise", "it is for conditions", 'write otherwise = "unknown" next to is'
+        )
+    if "first" in entry and "is" in entry:
+        raise InputError(
+            where, "first and is do not go together", "write any, with a condition for each field"
+        )
+
+
+def _zone(entry: dict[str, Any], where: str) -> tzinfo:
+    if "zone" not in entry:
+        return UTC
+    if entry.get("time") not in ZONED:
+        raise InputError(f"{where}.zone", f"only times of the forms {' and '.join(ZONED)} may lack one")
+    try:
+        return ZoneInfo(str(entry["zone"]))
+    except (KeyError, OSError, ValueError):
+        problem = f"no time zone {entry['zone']!r}"
+        raise InputError(f"{where}.zone", problem, 'write a name such as "Asia/Kolkata"') from None
 
 
 def _values(entry: dict[str, Any], key: str, where: str) -> tuple[str, ...]:
@@ -295,8 +451,12 @@ def _connection(entry: dict[str, Any], place: str) -> ConnectionRule:
 def _unit(entry: dict[str, Any], place: str) -> UnitRule:
     where = f"{place}, unit"
     _known(entry, ("from", "kind", "pattern", "salt", "key", "arms", "share"), where)
-    if "from" not in entry:
-        raise InputError(where, "needs from, the field with what was assigned")
+    if not isinstance(entry.get("from"), str):
+        raise InputError(where, "needs from, the field with what was assigned", 'write from = "FIELD"')
+    if not _is_of(entry.get("arms", []), "names"):
+        raise InputError(
+            f"{where}.arms", f"{entry['arms']!r} is not a list of names", 'write arms = ["a", "b"]'
+        )
     key = str(entry.get("key", "00" * 16))
     if not re.fullmatch(r"[0-9a-fA-F]{32}", key):
         raise InputError(f"{where}.key", f"{key!r} has not 32 hexadecimal digits", "copy it from the policy")
@@ -313,11 +473,22 @@ def _unit(entry: dict[str, Any], place: str) -> UnitRule:
         str(entry["from"]),
         _choice(entry, "kind", KINDS, where),
         experiment,
-        _pattern(entry["pattern"], where) if "pattern" in entry else None,
+        _group(entry["pattern"], where) if "pattern" in entry else None,
     )
 
 
-def _pattern(text: str, place: str) -> re.Pattern[str]:
+def _group(text: Any, where: str) -> re.Pattern[str]:
+    """A regular expression with a group, which is the value."""
+    pattern = _pattern(text, f"{where}.pattern")
+    if not pattern.groups:
+        remedy = f"put what counts into brackets: ({text})"
+        raise InputError(f"{where}.pattern", f"{text!r} has no group", remedy)
+    return pattern
+
+
+def _pattern(text: Any, place: str) -> re.Pattern[str]:
+    if not isinstance(text, str):
+        raise InputError(place, f"{text!r} is not a text", "write pattern = '…'")
     try:
         return re.compile(text)
     except re.error as error:

@@ -14,6 +14,9 @@ SHOWN: Final = 200
 
 REASONS: Final = 3
 
+_TCPLOG: Final = re.compile(r" -?\d+/-?\d+/\+?\d+ \+?\d+ \S\S \d+/\d+/\d+/\d+/\d+ \d+/\d+")
+"""HAProxy's lines of connections, which have three times."""
+
 _LOOKS: Final = (
     (re.compile(r"^#(Version|Software|Fields|Date)"), "w3c"),
     (re.compile(r'^\{.*"http\.log'), "caddy"),
@@ -25,7 +28,9 @@ _LOOKS: Final = (
 )
 """By what a line shows, the mapping that may read it."""
 
-_COMBINED: Final = re.compile(r'^\S+ \S+ \S+ \[[^\]]+\] "[^"]*" \d{3} ')
+_COMMON: Final = re.compile(r'^\S+ \S+ \S+ \[[^\]]+\] "[^"]*" \d{3} (?:\d+|-)(?P<more>.*)$')
+_COMBINED: Final = re.compile(r'(?: "[^"]*" "[^"]*")?\s*')
+"""What the combined format has more than the common one."""
 
 
 _REAL_TIME: Final = re.compile(r"^\d{10}\.\d+\t")
@@ -44,9 +49,16 @@ def error(paths: Sequence[Path], mapping: Mapping, rejected: Counter[str], sampl
 def _remedy(mapping: Mapping, sample: str) -> str:
     line = sample.partition(": ")[2]
     better = next((name for looks, name in _LOOKS if looks.search(line) and name != mapping.name), None)
+    if _TCPLOG.search(line):
+        better = None
     lines = [f"these lines look like those of --mapping {better}"] if better else []
-    if _COMBINED.match(line):
-        lines.append("this is the combined format, which has no duration: no mapping can get one from it")
+    if common := _COMMON.match(line):
+        lines.append(_of_common(common["more"]))
+    if _TCPLOG.search(line):
+        lines.append(
+            "this is HAProxy's option tcplog, a line for each connection: log responses, with option httplog "
+            "and --mapping haproxy-http, or with the log-format of --mapping haproxy"
+        )
     if _REAL_TIME.match(line):
         lines.append(
             'a CloudFront real-time log has no header: copy the mapping and write format = "csv", '
@@ -54,3 +66,13 @@ def _remedy(mapping: Mapping, sample: str) -> str:
         )
     lines.append(f"--mapping {mapping.name} reads\n  " + expected(mapping).replace("\n", "\n  "))
     return "; ".join(lines)
+
+
+def _of_common(more: str) -> str:
+    """About a line of the common format with more fields behind it."""
+    if _COMBINED.fullmatch(more):
+        return "this is the combined format, which has no duration: no mapping can get one from it"
+    return (
+        "this begins as the common format does, with more fields behind it: if one of them is the duration, "
+        'write a mapping with format = "pattern"'
+    )

@@ -17,8 +17,9 @@ from uncork.measure.address import Source, source
 from uncork.measure.engines import duckdb
 from uncork.measure.errors import InputError
 from uncork.measure.own import METADATA, OwnMetric, loads
-from uncork.measure.sources import stores, uncork
+from uncork.measure.sources import stores, tables, uncork
 from uncork.measure.sources.importing import REGION, Progress, import_files
+from uncork.measure.sources.losses import Losses
 from uncork.measure.sources.mapping import Mapping
 from uncork.measure.sources.networks import Networks
 
@@ -39,6 +40,8 @@ class LoadedRecords:
     files: tuple[Path, ...]
     rejected: dict[str, int] = field(default_factory=dict)
     """Rows that could not be read, by reason."""
+    losses: Losses | None = None
+    """Of logs."""
     metrics: tuple[OwnMetric, ...] = ()
     """Metrics of the records in addition to the built-in ones."""
 
@@ -66,24 +69,25 @@ def read(
     sources = [source(path) if isinstance(path, str) else path for path in paths]
     local = stores.local(sources, into, None if mapping else RECORD_SUFFIXES)
     files = rollups.once(find_files(local, mapping is not None))
-    logs = [path for path in files if mapping is not None or path.suffix != ".parquet"]
-    tables = [path for path in files if path not in logs]
-    check(tables)
-    ready = [path if uncork.has_buckets(path) else _bucketed(path, into, unit) for path in tables]
+    logs = [path for path in files if mapping is not None or not tables.is_parquet_named(path)]
+    parquet = [path for path in files if path not in logs]
+    check(parquet)
+    ready = [path if uncork.has_buckets(path) else _bucketed(path, into, unit) for path in parquet]
     counts: Counter[str] = Counter()
+    losses = None
     if logs:
         imported = import_files(logs, mapping or uncork.JSON_LINES, into, rejected, progress, networks)
-        counts = imported.rejected
+        counts, losses = imported.rejected, imported.losses
         ready += imported.files
     untyped = duckdb.connect(settings, temporary).read(ready)
-    check_texts(untyped, tables)
+    check_texts(untyped, parquet)
     table = schema.typed(untyped, is_duckdb=True)
-    if any(rollups.is_rollup(path) for path in tables):
+    if any(rollups.is_rollup(path) for path in parquet):
         table, covered = rollups.together(table)
         counts = Counter(counts) + Counter({rollups.COVERED: covered})
     if networks is not None and mapping is None:
         table = with_regions(table, networks)
-    return LoadedRecords(table, tuple(files), dict(counts), metrics_of(ready))
+    return LoadedRecords(table, tuple(files), dict(counts), losses, metrics_of(ready))
 
 
 def check(tables: Sequence[Path]) -> None:

@@ -39,7 +39,12 @@ JSON_LINES: Final = Mapping(
     name="uncork",
     format="json",
     columns={
-        column.name: Field(sources=(column.json or column.name,), is_required=column.name in ("engine", "cc"))
+        column.name: Field(
+            # A line has the places of a flow record, or the names of columns, as a table written as JSON.
+            sources=tuple(dict.fromkeys((column.json or column.name, column.name))),
+            is_first=True,
+            is_required=column.name in ("engine", "cc"),
+        )
         for column in COLUMNS
         if column.name != "log_id"
     },
