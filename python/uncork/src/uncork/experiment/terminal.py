@@ -27,7 +27,7 @@ def scorecard(analysis: Analysis, verdict: Verdict, width: int) -> str:
         wrapped(
             f"{facts.names[1]} against {facts.names[0]} · {facts.experiment} · "
             f"{words.counted(facts.days, 'day')}, {words.counted(facts.total_units, 'unit')}, "
-            f"{words.counted(facts.rows, 'record')}",
+            f"{words.counted(facts.rows, 'record')}{_left_out(analysis)}",
             width,
         )
     ]
@@ -44,6 +44,11 @@ def scorecard(analysis: Analysis, verdict: Verdict, width: int) -> str:
     if any(row.raw_treated is not None for row in analysis.scorecard):
         blocks.append(wrapped(ADJUSTED, width))
     return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def _left_out(analysis: Analysis) -> str:
+    left_out = sum(analysis.facts.rejected.values())
+    return f", {left_out:,} left out" if left_out else ""
 
 
 def wrapped(text: str, width: int, indent: str = "") -> str:

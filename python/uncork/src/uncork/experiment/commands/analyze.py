@@ -163,7 +163,7 @@ def concluded(records: Records, request: Request, progress: Progress) -> tuple[A
     now = time.time_ns()
 
     def checks(plan: ReducePlan) -> tuple[Finding, ...]:
-        return health.check(records.table, plan, records.run, now, records.unit_columns)
+        return health.check(records.table, plan, records.run, now, records.unit_columns, records.losses)
 
     analysis = run(
         records.table,

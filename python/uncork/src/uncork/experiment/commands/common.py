@@ -25,6 +25,7 @@ from uncork.measure.metrics import declare
 from uncork.measure.reduce import Keep, Run, to_arrow
 from uncork.measure.schema import Columns, typed
 from uncork.measure.sources import load, networks, read, stores
+from uncork.measure.sources.losses import Losses
 from uncork.measure.sources.reading import RECORD_SUFFIXES, find_files
 
 QUIET_SECONDS = 5.0
@@ -69,6 +70,8 @@ class Records:
     table: ir.Table
     run: Run
     rejected: dict[str, int]
+    losses: Losses | None = None
+    """Of logs."""
     held: object = None
     unit_columns: tuple[str, ...] = ()
     """The columns that make a unit, if they were named."""
@@ -100,7 +103,7 @@ def read_records(arguments: argparse.Namespace, progress: Progress) -> Records:
     declare(metric.metric() for metric in loaded.metrics)
     table = selected(loaded.table, arguments.where, arguments.exclude, to_arrow)
     keep = duckdb.keep if duckdb.is_small(table) else None
-    return Records(table, to_arrow, loaded.rejected, loaded, unit or (), keep)
+    return Records(table, to_arrow, loaded.rejected, loaded.losses, loaded, unit or (), keep)
 
 
 def _elsewhere(arguments: argparse.Namespace, paths: Sequence[Source]) -> Records:
@@ -135,7 +138,7 @@ def _elsewhere(arguments: argparse.Namespace, paths: Sequence[Source]) -> Record
         remedy = f"pip install 'uncork[{arguments.engine}]'"
         raise InputError(f"--engine {arguments.engine}", f"{error.name} is not installed", remedy) from error
     table = rollups.alone(typed(table)) if of_rollups else typed(table)
-    return Records(selected(table, arguments.where, arguments.exclude, run), run, {}, copies)
+    return Records(selected(table, arguments.where, arguments.exclude, run), run, {}, None, copies)
 
 
 def memory(text: str) -> str:

@@ -20,7 +20,7 @@ from uncork.experiment.interference import Lesson, document, lessons
 from uncork.experiment.report import explain
 from uncork.experiment.run import Request, name_arms
 from uncork.experiment.terminal import table
-from uncork.experiment.words import change, interval
+from uncork.experiment.words import change, interval, listed
 from uncork.measure import console
 from uncork.measure.errors import InputError
 from uncork.measure.files import write
@@ -50,6 +50,8 @@ def run_import(arguments: argparse.Namespace, _: str) -> int:
         console.line(f"{left_out:,} rows left out, in {rejected}:")
         for reason, count in imported.rejected.most_common(SHOWN_REASONS):
             console.line(f"  {count:>8,}  {reason}")
+    if imported.unseen:
+        console.line(f"no line has {listed(imported.unseen)}, which {mapping.name} reads")
     if connections is not None:
         console.line(f"{connections.matched:,} lines have a connection")
         for reason, count in connections.unmatched.most_common():
