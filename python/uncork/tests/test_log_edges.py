@@ -147,9 +147,17 @@ def test_fields_that_no_line_has__are_named(tmp_path: Path) -> None:
     own = parse(CSV.replace("csv", "json") + 'completion_ns = "req_time"\n', "own.toml")
     imported = import_files([tmp_path / "a.json"], own, tmp_path / "out")
     assert (imported.unseen, imported.losses.unseen) == (("req_time",), ("req_time",))
+    (tmp_path / "a.csv").write_text("bytes,arm\n5,x\n")
+    own = parse("optional = true\n" + CSV + 'completion_ns = "req_time"\n', "own.toml")
+    assert import_files([tmp_path / "a.csv"], own, tmp_path / "out").unseen == ("req_time",)
     (tmp_path / "a.log").write_text(nginx())
     imported = import_files([tmp_path / "a.log"], built_in("nginx"), tmp_path / "out")
     assert imported.unseen == ("method",)
+
+
+def test_a_number_with_several_values__is_said(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="content_length: no number, but several values"):
+        records(tmp_path, "nginx", nginx(content_length="5, 5"))
 
 
 def test_losses__know_the_arm_where_the_row_could_be_read(tmp_path: Path) -> None:

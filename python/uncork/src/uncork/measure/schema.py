@@ -1,7 +1,7 @@
 """The canonical columns: the flow record's own names (docs/reference/results.md), their types and units."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Final, Literal
@@ -147,13 +147,14 @@ def _unix_ns(moment: ir.TimestampValue) -> ir.Value:
     return seconds * NANOS_PER_SECOND + micros * 1000
 
 
-def typed(records: ir.Table, *, is_duckdb: bool = False) -> ir.Table:
+def typed(records: ir.Table, *, is_duckdb: bool = False, unsigned: Collection[str] = frozenset()) -> ir.Table:
     """The records with canonical columns of other types as numbers: times, floating point and text.
 
-    A value that is none (infinite, NaN, no number) becomes -1, which is left out and counted.
+    A value that is none (infinite, NaN, no number) becomes -1, which is left out and counted. ``unsigned``:
+    columns that may have values above 63 bits. In others the engine looks for values without a condition.
     """
     changed = {
-        name: _number(records[name], column, is_duckdb)
+        name: _number(records[name], column, is_duckdb, is_unsigned=name in unsigned)
         for name, column in _BY_NAME.items()
         if column.kind != "text" and name in records.columns and name != "arm_unit"
     }
@@ -161,7 +162,9 @@ def typed(records: ir.Table, *, is_duckdb: bool = False) -> ir.Table:
     return records.mutate(**changed) if changed else records
 
 
-def _number(value: ir.Value, column: Column, is_duckdb: bool) -> ir.Value | None:
+def _number(
+    value: ir.Value, column: Column, is_duckdb: bool, *, is_unsigned: bool = False
+) -> ir.Value | None:
     """``None`` if the column is a number already."""
     kind = value.type()
     if kind.is_null() or _is_duckdb_null(kind):
@@ -171,7 +174,7 @@ def _number(value: ir.Value, column: Column, is_duckdb: bool) -> ir.Value | None
         if kind.is_unknown() or (is_duckdb and getattr(kind, "scale", None) == NANO_DIGITS):
             return _epoch_ns(moment)
         return _possible_ns(moment) if is_duckdb else _unix_ns(moment)
-    if kind == ibis.dtype("uint64"):
+    if is_unsigned and kind == ibis.dtype("uint64"):
         fits = value <= ibis.literal(MAX_COUNT, "uint64")
         return ibis.cases(
             (value.isnull(), ibis.null().cast("int64")),

@@ -111,7 +111,8 @@ def converter(column: Column, field: Field) -> Callable[[Row], Value]:
         try:
             return convert(text)
         except (ValueError, ArithmeticError) as error:
-            raise RowError(f"{place}: {_reason(error, column, field)}") from error
+            several = ", but several values" if "," in text and column.kind != "text" else ""
+            raise RowError(f"{place}: {_reason(error, column, field)}{several}") from error
 
     return value
 

@@ -8,14 +8,16 @@ from uncork.measure.errors import InputError, available
 from uncork.measure.sources.lines import Read, RowError
 from uncork.measure.sources.mapping import Mapping
 
-LATE: Final = ("json", "w3c")
-"""Formats in which a line may lack a field that another one has: what none had is known at the end."""
-
 TOOK: Final = "time-taken"
 _OF_IIS: Final = ("s-ip", "s-sitename", "s-computername", "s-port", "sc-substatus", "sc-win32-status")
 """Fields of IIS, which writes milliseconds."""
 _OF_CLOUDFRONT: Final = "x-edge-"
 """CloudFront writes seconds, as the format's draft says."""
+
+
+def is_late(mapping: Mapping) -> bool:
+    """Whether a line or file may lack a field that another one has: what none had is known at the end."""
+    return mapping.format in ("json", "w3c") or (mapping.optional and not mapping.is_built_in())
 
 
 def check(names: Sequence[str], mapping: Mapping, place: str) -> None:
@@ -61,7 +63,8 @@ class Clock:
 
     def check(self, names: Sequence[str]) -> None:
         """The names in ``#Fields:``."""
-        if twice := [name for name, count in Counter(names).items() if count > 1]:
+        wanted = self._mapping.names_read()
+        if twice := [name for name, count in Counter(names).items() if count > 1 and name in wanted]:
             raise InputError(self._place, f"#Fields: has {twice[0]!r} twice", "rename one of both")
         is_of_cloudfront = any(name.startswith(_OF_CLOUDFRONT) for name in names)
         if self._unit == "s" and not is_of_cloudfront and any(name in _OF_IIS for name in names):

@@ -139,7 +139,7 @@ def import_files(
         for file in imported.files:
             file.unlink()
         raise
-    if mapping.format in headers.LATE:
+    if headers.is_late(mapping):
         imported.unseen = mapping.unseen(seen)
         imported.losses.unseen = () if mapping.is_built_in() else imported.unseen
     return imported

@@ -194,7 +194,7 @@ class _CsvRows:
         while (line := self._next()) is not None:
             number, text, is_whole = line
             if not is_whole:
-                yield number, text, RowError(CUT)
+                yield number, text, NoRecordError(CUT)
                 continue
             fields = self._plain(text) if '"' not in text else self._quoted(text)
             if fields is None and self._can_join:
@@ -276,7 +276,7 @@ def w3c_rows(lines: Iterable[str], check: Callable[[list[str]], None] = lambda _
             yield number, line, RowError("no #Fields: before the line")
             continue
         if not is_whole:
-            yield number, line, RowError(CUT)
+            yield number, line, NoRecordError(CUT)
             continue
         fields = w3c_fields(line, len(names))
         if len(fields) != len(names):
@@ -303,7 +303,7 @@ def pattern_rows(lines: Iterable[str], pattern: re.Pattern[str]) -> Iterator[Rea
     for number, line, is_whole in _whole_last(lines):
         match = pattern.search(line)
         if not is_whole:
-            yield number, line, RowError(CUT)
+            yield number, line, NoRecordError(CUT)
         else:
             yield (
                 number,

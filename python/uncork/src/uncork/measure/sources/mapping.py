@@ -230,6 +230,8 @@ def _check_names(mapping: Mapping, place: str) -> None:
     if mapping.cmcd:
         return
     there = tuple(mapping.pattern.groupindex) if mapping.pattern else mapping.header
+    if twice := [name for name in mapping.names_read() if there.count(name) > 1]:
+        raise InputError(f"{place}, header", f"{twice[0]!r} is there twice", "rename one of both")
     for what, of in mapping.named().items():
         for name in of.names_read():
             if there and name not in there:

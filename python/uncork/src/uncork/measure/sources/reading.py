@@ -81,7 +81,7 @@ def read(
         ready += imported.files
     untyped = duckdb.connect(settings, temporary).read(ready)
     check_texts(untyped, parquet)
-    table = schema.typed(untyped, is_duckdb=True)
+    table = schema.typed(untyped, is_duckdb=True, unsigned=unsigned(parquet))
     if any(rollups.is_rollup(path) for path in parquet):
         table, covered = rollups.together(table)
         counts = Counter(counts) + Counter({rollups.COVERED: covered})
@@ -119,6 +119,30 @@ def check_texts(records: ir.Table, files: Sequence[Path]) -> None:
             f"none of its {row['filled']:,} values is a number, such as {row['example']!r}",
             f"write numbers, or a mapping with {column.name}{time} (--mapping)",
         )
+
+
+def unsigned(files: Sequence[Path]) -> frozenset[str]:
+    """Columns of files of others with values above 63 bits, by the files' statistics."""
+    found: set[str] = set()
+    for path in files:
+        of = pq.read_schema(path)
+        if any(key.startswith(b"uncork.") for key in of.metadata or {}):
+            continue
+        wide = [name for name in schema.NAMES & set(of.names) if pa.types.is_uint64(of.field(name).type)]
+        if wide:
+            found |= _too_large(pq.read_metadata(path), set(wide))
+    return frozenset(found)
+
+
+def _too_large(metadata: pq.FileMetaData, names: set[str]) -> set[str]:
+    found = set()
+    for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        for column in map(group.column, range(group.num_columns)):
+            if column.path_in_schema in names:
+                of = column.statistics
+                if of is None or not of.has_min_max or of.max > schema.MAX_COUNT:
+                    found.add(column.path_in_schema)
+    return found
 
 
 def _with_texts(files: Sequence[Path], name: str) -> list[Path]:
