@@ -44,10 +44,14 @@ def rolled(source: Path, target: Path, *more: str) -> str:
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Made-up records, with all columns of a playback."""
+    """Made-up records, with all columns of a playback; some are error pages or redirects."""
     made = demo.table(1, SCALE)
     has_playback = made["playback_items"].is_valid()
     switches = pa.array([0 if it else None for it in has_playback.to_pylist()], pa.int64())
+    numbers = np.arange(made.num_rows)
+    status = np.where(numbers % 97 == 0, 502, np.where(numbers % 89 == 0, 302, 200)).astype(np.uint64)
+    at = made.column_names.index("service_status")
+    made = made.set_column(at, "service_status", pa.array(status, mask=has_playback.to_numpy()))
     path = tmp_path_factory.mktemp("records") / "records.parquet"
     pq.write_table(made.append_column("playback_switches", switches), path)
     return path
@@ -174,3 +178,17 @@ def test_rollup__rollups_of_parts__merge_to_the_same_bytes(records: Path, made: 
     rolled(tmp_path / "of-parts", tmp_path / "merged")
     files = {path.name: path.read_bytes() for path in (tmp_path / "merged").iterdir()}
     assert files == {path.name: path.read_bytes() for path in made.iterdir()}
+
+
+def test_rollup__without_error_pages_as_older_files_are__merges_and_has_no_share_of_them(
+    made: Path, tmp_path: Path
+) -> None:
+    old = tmp_path / "old"
+    old.mkdir()
+    for path in sorted(made.iterdir())[:1]:
+        table = pq.read_table(path)
+        pq.write_table(table.drop_columns(["rollup_failed_of", "rollup_failed_per"]), old / path.name)
+    rolled(old, tmp_path / "merged")
+    (merged,) = (tmp_path / "merged").iterdir()
+    assert pq.read_table(merged)["rollup_failed_per"].to_pylist() == [0] * pq.read_metadata(merged).num_rows
+    assert rollups.sums(read([old]).table, "failed") is None

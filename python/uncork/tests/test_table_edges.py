@@ -75,6 +75,13 @@ def test_table__date_and_time_in_two_columns__make_a_time(tmp_path: Path) -> Non
     assert [row["service_start_unix_ns"] for row in rows] == [NS, NS]
 
 
+def test_table__first_of_several_columns__one_is_enough(tmp_path: Path) -> None:
+    own = OWN.replace('"bytes"', '{ first = ["sent", "bytes"] }')
+    assert [row["bytes_delivered"] for row in imported(tmp_path, own, table())[0]] == [7, 8]
+    both = table(sent=pa.array([None, 9], pa.int64()))
+    assert [row["bytes_delivered"] for row in imported(tmp_path, own, both)[0]] == [7, 9]
+
+
 def test_table__id_names_a_column__identifies_rows(tmp_path: Path) -> None:
     rows, _ = imported(tmp_path, 'id = "rid"\n' + OWN, table(rid=["a", "b"]))
     assert len({row["log_id"] for row in rows} - {None}) == 2

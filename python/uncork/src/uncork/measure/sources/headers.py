@@ -23,10 +23,7 @@ def is_late(mapping: Mapping) -> bool:
 def check(names: Sequence[str], mapping: Mapping, place: str) -> None:
     """Whether a header has the fields that the mapping reads, each once: of optional ones at least one."""
     wanted = [name for name in mapping.names_read() if not _is_made(name, mapping)]
-    wanted += [name for name in mapping.cmcd if name not in wanted]
-    firsts = [of.sources for of in mapping.named().values() if of.is_first]
-    lacking = [name for name in wanted if name not in names]
-    lacking = [name for name in lacking if not any(name in of and set(of) & set(names) for of in firsts)]
+    lacking = [name for name in mapping.lacking(names) if name in wanted]
     if twice := [name for name, count in Counter(names).items() if count > 1 and name in wanted]:
         raise InputError(place, f"the header has {twice[0]!r} twice", "rename one of both")
     if not lacking or (mapping.optional and len(lacking) < len(wanted)):

@@ -126,6 +126,15 @@ class Mapping:
         """Names of all fields that are read."""
         return tuple(dict.fromkeys(name for of in self.named().values() for name in of.names_read()))
 
+    def lacking(self, names: Collection[str]) -> tuple[str, ...]:
+        """Fields that are read and not among these. Of ``first``, one is enough."""
+        found = []
+        for of in self.named().values():
+            absent = [name for name in of.names_read() if name not in names]
+            is_enough = of.is_first and len(absent) < len(of.sources)
+            found += [] if is_enough else absent
+        return tuple(dict.fromkeys(found))
+
     def unseen(self, seen: Collection[str]) -> tuple[str, ...]:
         """Fields that are read, and that no line had; of a built-in mapping, which is for servers with and
         without them, only fields without which nothing is in their column.

@@ -145,9 +145,8 @@ def convert(
 
 def check_columns(names: set[str], mapping: Mapping, place: str) -> None:
     """Whether the table has all columns that the mapping reads."""
-    for name in mapping.names_read():
-        if name not in names:
-            raise InputError(place, f"no column {name!r}, which {mapping.name} maps", available(name, names))
+    for name in mapping.lacking(names):
+        raise InputError(place, f"no column {name!r}, which {mapping.name} maps", available(name, names))
 
 
 def _schema(table: pa.Schema, mapping: Mapping, *, has_networks: bool) -> pa.Schema:
@@ -217,7 +216,8 @@ class _Batch:
         values = self._table[of.sources[0]].combine_chunks() if len(of.sources) == 1 else None
         if values is not None and _is_number(column, of, values.type):
             return self._numbers(column, of, values)
-        return self._by_value(list(of.names_read()), converter(column, of), arrow_type(column))
+        names = [name for name in of.names_read() if name in self._table.column_names]
+        return self._by_value(names, converter(column, of), arrow_type(column))
 
     def _numbers(self, column: Column, of: Field, values: pa.Array) -> pa.Array:
         """Numbers in the column's unit. A number that is negative or not finite rejects its row."""
