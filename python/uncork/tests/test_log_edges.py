@@ -47,6 +47,7 @@ def test_tsv__fields_begin_with_a_quotation_mark__each_line_is_a_row(tmp_path: P
     [
         ('bytes,arm\n5,"x\n6,y\n7,"z\n', ['"x', "y", '"z']),
         ('bytes,arm\n5,"x\ny"\n6,"a ""b"", c"\n', ["x\ny", 'a "b", c']),
+        ('bytes,arm\n5,"x\n6,y\n7,z"\n', ['"x', "y", 'z"']),
         ("bytes, arm\n5, x\n", ["x"]),
         ('bytes, arm\n5, "x, y"\n', ["x, y"]),
         ("bytes,arm\r5,x\r6,y\r", ["x", "y"]),
@@ -56,6 +57,11 @@ def test_tsv__fields_begin_with_a_quotation_mark__each_line_is_a_row(tmp_path: P
 )
 def test_csv__unusual_but_readable__rows(tmp_path: Path, text: str, expected: list[str]) -> None:
     assert arms(tmp_path, CSV, text) == expected
+
+
+def test_csv__row_with_a_comma_in_quotation_marks_and_a_field_too_few__is_left_out(tmp_path: Path) -> None:
+    rows, left_out = records(tmp_path, parse(CSV, "own.toml"), 'bytes,arm\n"5,x"\n6,y\n')
+    assert ([row["arm"] for row in rows], sum(left_out.values())) == (["y"], 1)
 
 
 @pytest.mark.parametrize(

@@ -172,8 +172,9 @@ def csv_rows(
 
 
 class _CsvRows:
-    """Lines to fields. Quotation marks are those of CSV only where they make a row with as many fields as the
-    header: in logs, a field may begin with one that is never closed, which must not take the lines behind it.
+    """Lines to fields. Quotation marks are those of CSV only where they are closed: in logs, a field may
+    begin with one that never is, which must not take the lines behind it. In logs with tabs or without a
+    header, they must also make a row with as many fields as the header.
     """
 
     def __init__(
@@ -187,7 +188,7 @@ class _CsvRows:
     ) -> None:
         self._lines, self._delimiter, self._count = lines, delimiter, count
         self._is_padded = is_padded
-        self._can_join = can_join and delimiter != "\t"
+        self._is_log = not can_join or delimiter == "\t"
         self._ahead: deque[_Line] = deque()
 
     def __iter__(self) -> Iterator[tuple[int, str, list[str] | RowError]]:
@@ -197,9 +198,9 @@ class _CsvRows:
                 yield number, text, NoRecordError(CUT)
                 continue
             fields = self._plain(text) if '"' not in text else self._quoted(text)
-            if fields is None and self._can_join:
+            if fields is None and not self._is_log:
                 text, fields = self._joined(text)
-            if fields is None:
+            if fields is None or (self._is_log and len(fields) != self._count):
                 fields = self._plain(text)
             if len(fields) != self._count:
                 yield number, text, RowError(_not_as_many(text))
@@ -214,18 +215,24 @@ class _CsvRows:
         return [it.strip() for it in fields] if self._is_padded else fields
 
     def _quoted(self, text: str) -> list[str] | None:
-        """``None`` if it is not a whole row of CSV with as many fields as the header."""
+        """``None`` if it is not a whole row of CSV."""
         lines = [f"{line}\n" for line in text.split("\n")]
         reader = csv.reader(lines, delimiter=self._delimiter, skipinitialspace=self._is_padded, strict=True)
         try:
             rows = list(reader)
         except csv.Error:
             return None
-        return rows[0] if len(rows) == 1 and len(rows[0]) == self._count else None
+        return rows[0] if len(rows) == 1 else None
+
+    def _is_row(self, text: str) -> bool:
+        """Whether the line has as many fields as the header, if quotation marks are characters."""
+        return len(self._plain(text)) == self._count
 
     def _joined(self, text: str) -> tuple[str, list[str] | None]:
-        """The row that goes on until its quotation marks are pairs; the line alone if it is none."""
-        joined, quotes = text, text.count('"')
+        """The row that goes on until its quotation marks are pairs; the line alone if there is none, or if
+        each of its lines is a row.
+        """
+        joined, quotes, are_rows = text, text.count('"'), self._is_row(text)
         for at in range(MAX_JOINED if quotes % 2 else 0):
             if at == len(self._ahead):
                 line = next(self._lines, None)
@@ -234,8 +241,10 @@ class _CsvRows:
                 self._ahead.append(line)
             more = self._ahead[at][1]
             joined, quotes = f"{joined}\n{more}", quotes + more.count('"')
+            are_rows = are_rows and self._is_row(more)
             if quotes % 2 == 0:
-                if (fields := self._quoted(joined)) is None:
+                fields = None if are_rows else self._quoted(joined)
+                if fields is None or len(fields) != self._count:
                     break
                 for _ in range(at + 1):
                     self._ahead.popleft()
