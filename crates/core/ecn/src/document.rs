@@ -17,6 +17,8 @@ pub struct EcnDocument<'a> {
     schema: &'static str,
     /// Time of the verdicts, in seconds since 1970 (UTC).
     as_of_unix_s: u64,
+    /// Connections that do not count because they ended after that time.
+    later: u64,
     /// By name.
     networks: Vec<NetworkDocument<'a>>,
 }
@@ -37,7 +39,7 @@ struct NetworkDocument<'a> {
     newest_unix_s: u64,
     /// When its verdict expires without a newer connection, in seconds since 1970 (UTC).
     expires_unix_s: u64,
-    /// Connections that sent ECT(1).
+    /// Connections that sent ECT(1) and ended in the seven days before that time. Of one hour, they have one vote.
     flows: u32,
     /// Of these, connections with marks at a short queue.
     l4s: u32,
@@ -52,12 +54,17 @@ struct NetworkDocument<'a> {
 }
 
 impl Networks {
-    /// The verdicts at `as_of_unix_s`, of all networks.
-    pub fn document(&self, as_of_unix_s: u64) -> EcnDocument<'_> {
+    /// The verdicts of all networks.
+    pub fn document(&self) -> EcnDocument<'_> {
         let networks = self
-            .dated_verdicts(as_of_unix_s)
+            .dated_verdicts()
             .map(|(network, verdict, newest_unix_s)| document(network, &verdict, newest_unix_s));
-        EcnDocument { schema: SCHEMA, as_of_unix_s, networks: networks.collect() }
+        EcnDocument {
+            schema: SCHEMA,
+            as_of_unix_s: self.as_of_unix_s(),
+            later: self.later(),
+            networks: networks.collect(),
+        }
     }
 }
 
@@ -93,9 +100,11 @@ mod tests {
 
     #[test]
     fn network_without_a_verdict_is_listed_with_its_reason_and_expiry() {
-        let mut networks = Networks::default();
+        let mut networks = Networks::new(2_000);
         networks.add("192.0.2.0/24", &FlowEvidence::default(), 1_000);
-        let document = serde_json::to_value(networks.document(2_000)).expect("JSON");
+        networks.add("192.0.2.0/24", &FlowEvidence::default(), 2_001);
+        let document = serde_json::to_value(networks.document()).expect("JSON");
+        assert_eq!(document["later"], 1);
         let network = &document["networks"][0];
         assert_eq!(network["bottleneck"], "unknown");
         assert_eq!(network["ecn"], serde_json::Value::Null);

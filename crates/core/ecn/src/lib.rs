@@ -47,6 +47,7 @@ mod observer;
 mod polled;
 mod round;
 mod verdict;
+mod votes;
 
 pub use concurrent::{ConcurrentFlows, PairEvidence};
 pub use document::EcnDocument;
@@ -61,3 +62,4 @@ pub use observer::{AckReport, FlowObserver};
 pub use polled::{EcnTotals, PolledFlow};
 pub use round::{Round, RoundKind};
 pub use verdict::{Bottleneck, Verdict, verdict};
+pub use votes::Votes;

@@ -11,6 +11,7 @@ use crate::limits::{
     MIN_NO_ECN_LEAD, VOTES_PER_CONTRADICTION,
 };
 use crate::network::NetworkEvidence;
+use crate::votes::Votes;
 
 /// The kind of bottleneck that a client network has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -49,21 +50,31 @@ pub struct Verdict {
     pub bottleneck: Bottleneck,
     /// The evidence.
     pub evidence: NetworkEvidence,
+    /// Its votes, as far as they count.
+    pub votes: Votes,
     /// Whether it is unknown only because the evidence is too old.
     pub is_expired: bool,
 }
 
-/// What `evidence` proves. `age` is that of its newest flow.
+/// What `evidence` proves if each flow has a vote. `age` is that of its newest flow.
 pub fn verdict(evidence: &NetworkEvidence, age: TimeDelta) -> Verdict {
-    let is_expired = age > MAX_AGE;
-    let bottleneck = if is_expired { Bottleneck::Unknown } else { proven(evidence) };
-    Verdict { bottleneck, evidence: *evidence, is_expired }
+    Verdict::of(evidence, Votes::of_flows(evidence), age)
 }
 
-fn proven(evidence: &NetworkEvidence) -> Bottleneck {
-    let NetworkEvidence { l4s, classic, no_ecn, flows, pairs, .. } = *evidence;
+impl Verdict {
+    /// What these votes of flows with `evidence` prove. `age` is that of the newest flow.
+    pub(crate) fn of(evidence: &NetworkEvidence, votes: Votes, age: TimeDelta) -> Self {
+        let is_expired = age > MAX_AGE;
+        let bottleneck =
+            if is_expired { Bottleneck::Unknown } else { proven(votes, evidence.pairs) };
+        Self { bottleneck, evidence: *evidence, votes, is_expired }
+    }
+}
+
+fn proven(votes: Votes, pairs: PairEvidence) -> Bottleneck {
+    let Votes { l4s, classic, no_ecn, working } = votes;
     let needed = MIN_L4S_VOTES.saturating_add(VOTES_PER_CONTRADICTION.saturating_mul(classic));
-    if no_ecn >= MIN_NO_ECN_LEAD.saturating_add(flows.saturating_sub(no_ecn)) {
+    if no_ecn >= MIN_NO_ECN_LEAD.saturating_add(working) {
         Bottleneck::NoEcn
     } else if l4s >= needed {
         Bottleneck::L4s
@@ -120,6 +131,11 @@ impl fmt::Display for Verdict {
         match (self.bottleneck, self.evidence.marked_queue_ms()) {
             (Bottleneck::L4s | Bottleneck::FlowQueued | Bottleneck::Classic, Some(ms)) => {
                 write!(f, " ({ms:.1} ms on average)")
+            }
+            (Bottleneck::Unknown, _)
+                if !self.is_expired && self.votes.are_fewer_than(&self.evidence) =>
+            {
+                write!(f, "; flows that end in the same hour have one vote")
             }
             _ => Ok(()),
         }

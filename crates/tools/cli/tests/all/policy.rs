@@ -126,9 +126,9 @@ fn explain_rejects_a_cookie_without_a_value() {
     }
 }
 
-/// A connection of `client` that began on 1 December 2026, with this number of rounds that show a queue for L4S, and a classic one.
-fn connection(client: &str, l4s_rounds: u32, classic_rounds: u32) -> FlowRecord {
-    let start = 1_796_083_200_000_000_000;
+/// A connection of `client` in this hour of 1 December 2026, with this number of rounds that show a queue for L4S, and a classic one.
+fn connection(client: &str, hour: u64, (l4s_rounds, classic_rounds): (u32, u32)) -> FlowRecord {
+    let start = 1_796_083_200_000_000_000 + hour * 3_600_000_000_000;
     let marked_rounds = l4s_rounds + classic_rounds;
     let marked_queue_us = u64::from(l4s_rounds) * 500 + u64::from(classic_rounds) * 9_000;
     let rounds = marked_rounds + 10;
@@ -154,13 +154,13 @@ fn write(scratch: &Scratch, records: &[FlowRecord]) {
 fn ecn_records_become_verdicts_and_a_table_that_a_policy_reads() {
     let scratch = Scratch::new("policy-ecn");
     let mut records = Vec::new();
-    for _ in 0..4 {
-        records.push(connection("203.0.113.0/24", 20, 0));
-        records.push(connection("2001:db8::/48", 0, 20));
+    for hour in 0..4 {
+        records.push(connection("203.0.113.0/24", hour, (20, 0)));
+        records.push(connection("2001:db8::/48", hour, (0, 20)));
     }
-    records.push(connection("198.51.100.0/24", 20, 0));
+    records.push(connection("198.51.100.0/24", 0, (20, 0)));
     // A response has the evidence of its connection: it counts once.
-    let mut response = connection("198.51.100.0/24", 20, 0);
+    let mut response = connection("198.51.100.0/24", 0, (20, 0));
     response.service.as_mut().unwrap().scope = Scope::Response;
     records.extend(std::iter::repeat_n(response, 9));
     write(&scratch, &records);

@@ -41,8 +41,8 @@ Examples:
 
 const ECN_AFTER: &str = "\
 Only connections that sent ECT(1) count, as those of `uncork serve` with quic = \"prague\". `-o` writes a table of networks for a \
-policy, with the arms l4s, classic and none (docs/howto/l4s-on-a-server.md). A verdict expires after seven days without a new \
-connection.
+policy, with the arms l4s, classic and none (docs/howto/l4s-on-a-server.md). Only the \
+seven days before --as-of count, and connections that end in the same hour have one vote for their network.
 
 Exit status: 0 done, 2 wrong usage or no such connection, 3 a file cannot be read or written, 5 a bug.";
 

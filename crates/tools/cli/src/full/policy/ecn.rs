@@ -13,21 +13,27 @@ use crate::print;
 const ARGUMENT: &str = "<RECORDS>";
 
 pub(super) fn run(args: &EcnArgs) -> Result<(), Failure> {
-    let mut networks = Networks::default();
+    let as_of = args.as_of.map_or_else(unix_time::unix_s, |UnixTime(time)| time).max(0) as u64;
+    let mut networks = Networks::new(as_of);
     for record in records::read(ARGUMENT, &args.records)? {
         add(&mut networks, &record);
     }
     if networks.is_empty() {
         let shown = args.records.iter().map(|path| path.display().to_string()).collect::<Vec<_>>();
-        let reason =
-            "no connection in it sent ECT(1); serve with quic = \"prague\" and --records first";
+        let reason = match networks.later() {
+            0 => {
+                "no connection in it sent ECT(1); serve with quic = \"prague\" and --records first"
+            }
+            _ => {
+                "all connections with ECT(1) in it end after the time of the verdicts; give a later --as-of"
+            }
+        };
         return Err(Failure::value(ARGUMENT, shown.join(" "), reason));
     }
-    let as_of = args.as_of.map_or_else(unix_time::unix_s, |UnixTime(time)| time).max(0) as u64;
     if let Some(output) = &args.output {
-        file::replace(output, table(&networks, &args.section, as_of).as_bytes())?;
+        file::replace(output, table(&networks, &args.section).as_bytes())?;
     }
-    print::document(args.format, &networks.document(as_of), |_| networks.text(as_of))
+    print::document(args.format, &networks.document(), |_| networks.text())
 }
 
 /// Responses share the evidence of their connection.
@@ -41,8 +47,9 @@ fn add(networks: &mut Networks, record: &FlowRecord) {
     }
 }
 
-fn table(networks: &Networks, section: &str, as_of: u64) -> String {
-    let verdicts: Vec<_> = networks.verdicts(as_of).collect();
+fn table(networks: &Networks, section: &str) -> String {
+    let as_of = networks.as_of_unix_s();
+    let verdicts: Vec<_> = networks.verdicts().collect();
     let arms = verdicts.iter().filter_map(|(name, it)| Some((*name, it.bottleneck.ecn()?)));
     let (made, expires) = (rfc3339(as_of), rfc3339(as_of + Networks::MAX_AGE_S));
     let table =
