@@ -49,7 +49,7 @@ impl InLinux {
         if let Some(name) = MAINLINE.iter().find(is) {
             return Some(Self::Mainline(name));
         }
-        let own = Algorithm::IN_KERNEL.map(|algorithm| (algorithm, Self::registered(algorithm)));
+        let own = Algorithm::ALL.map(|algorithm| (algorithm, Self::registered(algorithm)));
         if let Some((_, name)) = own.iter().find(|(_, name)| is(&name)) {
             return Some(Self::Uncork(name));
         }
@@ -64,7 +64,7 @@ impl InLinux {
         })
     }
 
-    /// The name by which `uncork kernel load` registers an algorithm of [`Algorithm::IN_KERNEL`].
+    /// The name by which `uncork kernel load` registers an algorithm.
     const fn registered(algorithm: Algorithm) -> &'static str {
         match algorithm {
             Algorithm::Reno => "uncork_reno",
@@ -170,6 +170,7 @@ mod tests {
             ("bbr3", "uncork_bbr3"),
             ("BBR3", "uncork_bbr3"),
             ("uncork_bbr1", "uncork_bbr1"),
+            ("prague", "uncork_prague"),
             ("Uncork_Prague_R", "uncork_prague_r"),
             ("Uncork_Cubic", "uncork_cubic"),
             ("cubic", "cubic"),
@@ -194,6 +195,7 @@ mod tests {
                 "bbr3 is not part of Linux: load `uncork_bbr3` (`uncork kernel load uncork_bbr3`) and write that name",
             ),
             ("uncork_bbr3", "load it (`uncork kernel load uncork_bbr3`)"),
+            ("uncork_prague", "load it (`uncork kernel load uncork_prague`)"),
             ("uncork_cubic_r", "load it (`uncork kernel load --resume uncork_cubic`)"),
             (
                 "vegas2",

@@ -37,9 +37,6 @@ impl Algorithm {
     pub const ALL: [Self; 6] =
         [Self::Reno, Self::Cubic, Self::Bbr1, Self::Bbr2, Self::Bbr3, Self::Prague];
 
-    /// The algorithms that `uncork kernel load` registers.
-    pub const IN_KERNEL: [Self; 5] = [Self::Reno, Self::Cubic, Self::Bbr1, Self::Bbr2, Self::Bbr3];
-
     /// The name used in a spec.
     pub const fn name(self) -> &'static str {
         match self {
@@ -217,8 +214,7 @@ impl CcSpec {
             "bbr" => Some(Self::new(Algorithm::Bbr1)),
             _ => {
                 let name = InLinux::without_resume(name).strip_prefix("uncork_")?;
-                let own =
-                    Algorithm::IN_KERNEL.into_iter().find(|algorithm| algorithm.name() == name);
+                let own = Algorithm::ALL.into_iter().find(|algorithm| algorithm.name() == name);
                 own.map(Self::new)
             }
         }

@@ -44,9 +44,7 @@ impl Controllers {
             (Self::Kernel, own @ (Algorithm::Reno | Algorithm::Cubic)) => {
                 Some(own.name().to_owned())
             }
-            (Self::Library, own)
-                if cc.chosen().next().is_none() && Algorithm::IN_KERNEL.contains(&own) =>
-            {
+            (Self::Library, own) if cc.chosen().next().is_none() && own != Algorithm::Prague => {
                 Some(format!("uncork_{}", own.name()))
             }
             _ => None,
@@ -66,7 +64,9 @@ impl Controllers {
                 (Self::Library, None) if cc.chosen().next().is_some() => {
                     "there it has no options".to_owned()
                 }
-                (Self::Library, None) => "`uncork kernel load` does not have it".to_owned(),
+                (Self::Library, None) => {
+                    "this engine does not run it; choose the engine `sim`".to_owned()
+                }
             };
             let wanted = match self {
                 Self::Kernel => cc.to_string(),

@@ -74,7 +74,7 @@ impl Prague {
             base: Cubic::new(&settings.with_paced(true)),
             marks: Marks::new(settings.now),
             growth: AdditiveIncrease::default(),
-            test: ClassicQueueTest::default(),
+            test: ClassicQueueTest::new(settings.now),
             rtt: VirtualRtt::new(settings.initial_rtt),
             reduced_at: settings.now,
             reduced_in: 0,
@@ -161,7 +161,9 @@ impl Prague {
     //= prague-04 2.3.2-1 2.4.4-1
     fn count(&mut self, now: Time, acked: u64, marked: u64, rtt: Option<RttSample>) {
         self.marks.count(acked, marked);
-        self.test.on_ack(rtt);
+        if acked >= self.base.window.mss() {
+            self.test.on_ack(now, rtt);
+        }
         let round = self.base.window.round() as u32;
         if !self.marks.ends_period(now, round, self.rtt.virtual_rtt()) {
             return;
@@ -277,7 +279,7 @@ impl Controller for Prague {
         match event {
             PathEvent::Migrated => {
                 self.marks = Marks::new(now);
-                self.test = ClassicQueueTest::default();
+                self.test = ClassicQueueTest::new(now);
                 self.rtt = VirtualRtt::new(None);
                 self.pacing_rate = Rate::ZERO;
                 // The host no longer sends ECT(1) once a queue was a classic one.

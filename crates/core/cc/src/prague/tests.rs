@@ -291,11 +291,11 @@ fn undo_of_a_loss_does_not_take_back_a_later_mark() {
 //= rfc9331 4.3-4 4.3-5 4.3-6 test
 fn standing_queue_with_marks_is_a_classic_one() {
     let mut host = host(40);
-    host.rtt = TimeDelta::from_millis(38);
+    host.rtt = TimeDelta::from_millis(30);
     let mut count = 0;
     (0..5).for_each(|_| marked_round(&mut host, &mut count, 0));
     assert!(!host.cc.found_classic_queue());
-    host.queue = TimeDelta::from_millis(8);
+    (host.rtt, host.queue) = (TimeDelta::from_millis(38), TimeDelta::from_millis(8));
     for _ in 0..100 {
         marked_round(&mut host, &mut count, 20);
     }
@@ -316,8 +316,43 @@ fn marks_at_a_millisecond_are_those_of_l4s() {
     host.rtt = TimeDelta::from_millis(30);
     let mut count = 0;
     (0..5).for_each(|_| marked_round(&mut host, &mut count, 0));
-    host.queue = TimeDelta::from_millis(1);
+    (host.rtt, host.queue) = (TimeDelta::from_millis(31), TimeDelta::from_millis(1));
     (0..1_000).for_each(|_| marked_round(&mut host, &mut count, 20));
+    assert!(!host.cc.found_classic_queue());
+}
+
+/// At 1 Mbit/s a packet takes 12 ms, which the handshake did not.
+#[test]
+//= rfc9331 4.3-5 test
+fn three_packets_of_a_slow_link_are_no_classic_queue() {
+    let mut host = host(4);
+    let packet = Rate::from_mbit(1).time_for(MSS.into());
+    // The smallest sample of the connection is that of the handshake.
+    (host.rtt, host.queue) = (TimeDelta::from_millis(20) + packet, packet);
+    let mut count = 0;
+    (0..3).for_each(|_| marked_round(&mut host, &mut count, 0));
+    host.rtt += packet + packet;
+    host.queue = packet.times(3);
+    for _ in 0..100 {
+        marked_round(&mut host, &mut count, 1);
+    }
+    assert!(!host.cc.found_classic_queue(), "{:?}", host.cc.test);
+}
+
+/// A path that becomes longer while nothing is marked.
+#[test]
+fn smallest_rtt_of_minutes_ago_does_not_count() {
+    let mut host = host(40);
+    let mut count = 0;
+    host.rtt = TimeDelta::from_millis(30);
+    (0..5).for_each(|_| marked_round(&mut host, &mut count, 0));
+    (host.rtt, host.queue) = (TimeDelta::from_millis(38), TimeDelta::from_millis(8));
+    for _ in 0..130 {
+        host.advance(TimeDelta::from_secs(1));
+        host.fill();
+        host.ack(1);
+    }
+    (0..100).for_each(|_| marked_round(&mut host, &mut count, 20));
     assert!(!host.cc.found_classic_queue());
 }
 
