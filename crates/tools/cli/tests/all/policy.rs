@@ -126,6 +126,23 @@ fn explain_rejects_a_cookie_without_a_value() {
     }
 }
 
+/// Those that `steer apply` and `serve` print, as far as they do not depend on the host.
+#[test]
+fn check_warns_of_controllers_that_do_not_do_what_the_policy_says() {
+    let scratch = Scratch::new("policy-warnings");
+    let text = "[default]\ntcp = \"bbr\"\nresume = true\n[[rule]]\nasn = [\"AS64500\"]\nuse = { tcp = \"prague\" }\n";
+    let Finished { status, stderr, .. } = policy(&scratch, text, &["check", "policy.toml"]);
+    assert_eq!(status, 0, "{stderr}");
+    let lines: Vec<&str> = stderr.lines().collect();
+    let expected = [
+        "warning: policy.toml: `tcp = prague`: prague is not part of Linux: load `uncork_prague` (`uncork kernel load \
+         uncork_prague`) and write that name",
+        "warning: policy.toml: `resume` holds for QUIC only with `tcp = bbr`; write a controller of `uncork kernel load \
+         --resume`, such as uncork_cubic",
+    ];
+    assert_eq!(lines[..2], expected, "{stderr}");
+}
+
 /// A connection of `client` in this hour of 1 December 2026, with this number of rounds that show a queue for L4S, and a classic one.
 fn connection(client: &str, hour: u64, (l4s_rounds, classic_rounds): (u32, u32)) -> FlowRecord {
     let start = 1_796_083_200_000_000_000 + hour * 3_600_000_000_000;

@@ -18,6 +18,10 @@ pub(crate) fn run(args: &PolicyArgs) -> Result<(), Failure> {
 
 fn check(args: &FileArgs) -> Result<(), Failure> {
     let policy = read(&args.file, args.policy_key.as_deref(), args.color)?;
+    // Listeners and databases are those of a server, which is not known here.
+    for warning in policy.warnings(None, true) {
+        eprintln!("warning: {warning}");
+    }
     let databases = if policy.asks_origin() {
         "; `asn` and `country` need a database (--geo) to match"
     } else {
