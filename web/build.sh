@@ -13,16 +13,18 @@ export CARGO_TARGET_DIR=target
 # No page shows the text of a panic. So the standard library is built from its sources, without these texts and for size. Only nightly
 # compilers take these options; with RUSTC_BOOTSTRAP the stable one does, as for the kernel's programs.
 export RUSTC_BOOTSTRAP=1
-export CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS="-Zunstable-options -Cpanic=immediate-abort \
+export CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS="-Zunstable-options -Cpanic=immediate-abort -Zfmt-debug=shallow -Zlocation-detail=none \
     --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo --remap-path-prefix=$PWD=/uncork"
 cargo build --locked --profile wasm --target "$target" -Zbuild-std=std,panic_abort -Zbuild-std-features=optimize_for_size \
     -p uncork-playground
 rm -rf target/web && mkdir -p target/web
-# Without the lines that are comments: a page loads them.
+# Without the lines that are comments, without indents, and with lines joined where a statement or list goes on: a page loads them.
 for script in web/*.js; do
-    [[ $script == */offline.js ]] || sed -E "/^ *(\/\/|\/\*\*.*\*\/$)/d; s/^ +//" "$script" >"target/$script"
+    [[ $script == */offline.js ]] || sed -E "/^ *(\/\/|\/\*\*.*\*\/$)/d; s/^ +//" "$script" |
+        sed -Ez 's/\n\n+/\n/g; s/([,;{([])\n/\1/g' >"target/$script"
 done
-cp web/index.html web/style.css docs/start/first-comparison.svg target/web/
+sed -E 's/^ +//' web/index.html >target/web/index.html
+cp web/style.css docs/start/first-comparison.svg target/web/
 # Each function once, and those with similar names next to each other: both compress well. Most other passes make the file smaller, and
 # larger when it is compressed.
 "$optimiser" --reorder-functions-by-name --rse --vacuum --duplicate-function-elimination --reorder-locals --strip-debug --strip-producers \

@@ -1,7 +1,5 @@
 //! Comparisons of controllers, by class and cell.
 
-use std::collections::BTreeMap;
-
 use uncork_decide::{EffectState, interval_state};
 use uncork_flow::FlowRecord;
 use uncork_report::lab::{Answer, AnswerKind, Better, Estimate, Payer, Price, Transfers};
@@ -22,13 +20,15 @@ const PRICE_JAIN: f64 = 0.05;
 /// Minimum reported change for other classes, if the interval excludes 1.
 const PRICE_OTHERS: f64 = 0.05;
 
-/// Compares each choice of controllers with the first one, for each class.
-pub(crate) fn answers(results: &RunResults<'_>) -> Vec<Answer> {
-    let pairs = pairs(results);
-    pairs
-        .iter()
-        .flat_map(|pair| pair.cares().into_iter().map(|q| pair.answer(results, q)))
-        .collect()
+/// Compares each choice of controllers with the first one, for each class. Also returns a sentence for each choice that is not
+/// compared, because it has another number of flows.
+pub(crate) fn answers(results: &RunResults<'_>) -> (Vec<Answer>, Vec<String>) {
+    let mut not_compared = Vec::new();
+    let pairs = pairs(results, &mut not_compared);
+    let of_pair = |pair: &ComparedPair<'_>| -> Vec<Answer> {
+        pair.cares().into_iter().map(|q| pair.answer(results, q)).collect()
+    };
+    (pairs.iter().flat_map(of_pair).collect(), not_compared)
 }
 
 /// A class under one choice, and under the baseline.
@@ -51,13 +51,16 @@ struct ComparedSamples {
     flows: Selection,
 }
 
-fn pairs<'a>(results: &RunResults<'a>) -> Vec<ComparedPair<'a>> {
+fn pairs<'a>(results: &RunResults<'a>, not_compared: &mut Vec<String>) -> Vec<ComparedPair<'a>> {
     let scenario = results.scenario;
     let cells = || 0..scenario.cells.len();
     // What flows take from each other comes first: a sum that stays the same says nothing of it.
     let mut pairs: Vec<ComparedPair<'a>> = cells().flat_map(|cell| within(results, cell)).collect();
-    let alike = all_along(results).filter(Along::is_comparable);
-    pairs.extend(alike.map(|one| compared(results, one)));
+    let axes = scenario.axes.iter().enumerate();
+    let choices = axes.filter_map(|(nth, axis)| Some((nth, axis, chosen(axis)?)));
+    for (nth, axis, classes) in choices {
+        pairs.extend(along(results, (nth, axis), &classes, not_compared));
+    }
     pairs.extend(cells().flat_map(|cell| between(results, cell)));
     pairs
 }
@@ -77,90 +80,56 @@ pub(super) fn chosen(axis: &Axis) -> Option<Vec<String>> {
     (!classes.is_empty()).then_some(classes)
 }
 
-/// Two cells along a controller axis, and a class of both.
-struct Along<'a> {
-    nth: usize,
-    axis: &'a Axis,
-    cell: usize,
-    /// The cell of the first value.
-    base: usize,
-    class: &'a Class,
-    /// The class in `base`.
-    over: &'a Class,
-    /// Classes that have the choice, if `class` is not one of them.
-    of: String,
-}
-
-impl Along<'_> {
-    /// One flow has more than one of two: that is not due to the controller.
-    fn is_comparable(&self) -> bool {
-        !self.of.is_empty() || self.class.flows == self.over.flows
-    }
-}
-
-/// Each cell along a controller axis with the cell of the first value.
-fn along<'a>(results: &RunResults<'a>, nth: usize, axis: &'a Axis) -> Vec<Along<'a>> {
+/// Cells along a controller axis, each compared with the cell of the first value.
+fn along<'a>(
+    results: &RunResults<'a>,
+    (nth, axis): (usize, &Axis),
+    chosen: &[String],
+    not_compared: &mut Vec<String>,
+) -> Vec<ComparedPair<'a>> {
     let cells = &results.scenario.cells;
-    let Some(chosen) = chosen(axis) else { return Vec::new() };
-    let mut found = Vec::new();
+    let mut pairs = Vec::new();
     for (at, cell) in cells.iter().enumerate().filter(|(_, cell)| cell.point[nth] > 0) {
         let mut point = cell.point.clone();
         point[nth] = 0;
         let Some(base) = cells.iter().position(|cell| cell.point == point) else { continue };
+        let fixed = Selection { at: vec![(nth, cell.point[nth])], ..Selection::default() };
         for class in cell.classes.iter().filter(|class| !class.background) {
-            let over = cells[base].classes.iter().find(|over| over.name == class.name);
             let of = if chosen.contains(&class.name) { String::new() } else { chosen.join(", ") };
+            let side = |value: usize, cell| ComparedSamples {
+                name: axis.values[value].clone(),
+                cell,
+                flows: Selection { class: Some(class.name.clone()), ..Selection::default() },
+            };
+            let (choice, baseline) = (side(cell.point[nth], at), side(0, base));
+            let over = cells[base].classes.iter().find(|over| over.name == class.name);
             let over = over.unwrap_or(class);
-            found.push(Along { nth, axis, cell: at, base, class, over, of });
+            // One flow has more than one of two: that is not due to the controller.
+            if of.is_empty() && class.flows != over.flows {
+                let (many, few) = (class.flows, over.flows);
+                let names = (&choice.name, &baseline.name);
+                let sentence = format!(
+                    "{} is not compared with {}: {many} flows against {few}.",
+                    names.0, names.1
+                );
+                // In each cell of other axes again.
+                if not_compared.last() != Some(&sentence) {
+                    not_compared.push(sentence);
+                }
+                continue;
+            }
+            pairs.push(ComparedPair {
+                class,
+                over,
+                competes: false,
+                place: results.label(at, &fixed, (&[], "")),
+                of,
+                choice,
+                baseline,
+            });
         }
     }
-    found
-}
-
-/// All of [`along`], for each controller axis.
-fn all_along<'a>(results: &RunResults<'a>) -> impl Iterator<Item = Along<'a>> {
-    let axes = results.scenario.axes.iter().enumerate();
-    axes.flat_map(|(nth, axis)| along(results, nth, axis))
-}
-
-fn compared<'a>(results: &RunResults<'a>, along: Along<'a>) -> ComparedPair<'a> {
-    let Along { nth, axis, cell, base, class, over, of } = along;
-    let cells = &results.scenario.cells;
-    let fixed = Selection { at: vec![(nth, cells[cell].point[nth])], ..Selection::default() };
-    let side = |value: usize, cell| ComparedSamples {
-        name: axis.values[value].clone(),
-        cell,
-        flows: Selection { class: Some(class.name.clone()), ..Selection::default() },
-    };
-    ComparedPair {
-        class,
-        over,
-        competes: false,
-        place: results.label(cell, &fixed, (&[], "")),
-        of,
-        choice: side(cells[cell].point[nth], cell),
-        baseline: side(0, base),
-    }
-}
-
-/// Names the choices that are not compared with the first one, because they have another number of flows.
-pub(crate) fn uncompared(results: &RunResults<'_>) -> Option<String> {
-    let mut by_baseline: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for one in all_along(results).filter(|one| !one.is_comparable()) {
-        let named = |cell: usize, class: &Class| {
-            let name = &one.axis.values[results.scenario.cells[cell].point[one.nth]];
-            let flows = if class.flows == 1 { "flow" } else { "flows" };
-            format!("{name} ({} {flows})", class.flows)
-        };
-        let names = by_baseline.entry(named(one.base, one.over)).or_default();
-        let name = named(one.cell, one.class);
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    let (baseline, names) = by_baseline.pop_first()?;
-    let names = names.join(", ");
-    Some(format!("Not compared with {baseline}, because the number of flows differs: {names}."))
+    pairs
 }
 
 /// Controllers within a class, each compared with the first.

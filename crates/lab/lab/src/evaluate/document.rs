@@ -6,7 +6,7 @@ use uncork_flow::SeriesPoint;
 use uncork_report::lab::{LabDocument, LabEngine, MatrixAxis};
 
 use super::answers::{published, thresholds};
-use super::comparisons::{answers, uncompared};
+use super::comparisons::answers;
 use super::figures::figures;
 use super::outcome::RunOutcome;
 use super::results::RunResults;
@@ -30,7 +30,7 @@ pub(crate) fn document(
     command: String,
 ) -> LabDocument {
     let results = RunResults::new(scenario, runs);
-    let answers = answers(&results);
+    let (answers, not_compared) = answers(&results);
     let axis = |axis: &crate::scenario::Axis| MatrixAxis {
         key: axis.key.clone(),
         name: axis.name.clone(),
@@ -63,7 +63,7 @@ pub(crate) fn document(
         .concat(),
         figures: figures(&results, &answers, sampled, &command),
         answers,
-        not_compared: uncompared(&results).into_iter().collect(),
+        not_compared,
         command,
         files: Vec::new(),
         engine: LabEngine {

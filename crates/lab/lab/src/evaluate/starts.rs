@@ -209,7 +209,7 @@ mod tests {
     /// The answer about the second cell.
     fn answer(first: f64, later: f64) -> Answer {
         let (scenario, runs) = (scenario(), runs(first, later));
-        let answers = super::super::comparisons::answers(&RunResults::new(&scenario, &runs));
+        let answers = super::super::comparisons::answers(&RunResults::new(&scenario, &runs)).0;
         answers.into_iter().find(|answer| answer.cell == 1).expect("an answer")
     }
 

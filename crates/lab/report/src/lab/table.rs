@@ -41,7 +41,7 @@ pub(super) fn push_doubts(out: &mut String, document: &LabDocument, terminal: Te
     }
 }
 
-/// The answers by class.
+/// The answers by class, and what has no answer.
 pub(super) fn push_answers(out: &mut String, document: &LabDocument, terminal: Terminal) {
     let verdicts = verdicts(document);
     for verdict in &verdicts {
@@ -51,6 +51,14 @@ pub(super) fn push_answers(out: &mut String, document: &LabDocument, terminal: T
         for line in verdict.lines.iter().flat_map(|line| glued(&printable(line), terminal.width)) {
             push_line(out, &terminal.style.bold(&line));
         }
+        push_line(out, "");
+    }
+    for sentence in &document.not_compared {
+        for line in wrap(&printable(sentence), terminal.width) {
+            push_line(out, &line);
+        }
+    }
+    if !document.not_compared.is_empty() {
         push_line(out, "");
     }
 }

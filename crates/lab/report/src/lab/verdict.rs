@@ -15,7 +15,7 @@ pub(super) struct Verdict<'a> {
     pub(super) lines: Vec<String>,
 }
 
-/// The sentences about each class, in the order of the document; at the end, what is not compared.
+/// The sentences about each class, in the order of the document.
 pub(super) fn verdicts(document: &LabDocument) -> Vec<Verdict<'_>> {
     let mut verdicts: Vec<Verdict<'_>> = Vec::new();
     for group in groups(&document.answers) {
@@ -29,12 +29,6 @@ pub(super) fn verdicts(document: &LabDocument) -> Vec<Verdict<'_>> {
             Some(verdict) => verdict.lines.extend(lines),
             None => verdicts.push(Verdict { class, lines }),
         }
-    }
-    let not_compared = &document.not_compared;
-    match verdicts.last_mut() {
-        Some(last) => last.lines.extend_from_slice(not_compared),
-        None if not_compared.is_empty() => {}
-        None => verdicts.push(Verdict { class: "", lines: not_compared.clone() }),
     }
     verdicts
 }

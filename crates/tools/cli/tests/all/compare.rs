@@ -62,7 +62,7 @@ fn other_number_of_flows_is_not_compared_and_named() {
     let compared = answers.iter().filter(|it| it["baseline"] == "cubic");
     let choices: Vec<&str> = compared.map(|it| it["choice"].as_str().unwrap()).collect();
     assert_eq!(choices, ["bbr3"]);
-    let named = "Not compared with cubic (1 flow), because the number of flows differs: cubic+cubic (2 flows).";
+    let named = "cubic+cubic is not compared with cubic: 2 flows against 1.";
     assert_eq!(document["not_compared"], Value::from(vec![named]));
 }
 

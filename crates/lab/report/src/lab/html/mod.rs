@@ -124,10 +124,12 @@ fn answers(document: &LabDocument, prefix: &str) -> String {
         let lines = verdict.lines.iter().map(|line| format!("<p>{}</p>\n", escape(line)));
         heading + &lines.collect::<String>()
     };
-    if verdicts.is_empty() {
-        return String::new();
+    let not_compared =
+        document.not_compared.iter().map(|line| format!("<p>{}</p>\n", escape(line)));
+    let answers: String = verdicts.iter().map(of_one).chain(not_compared).collect();
+    if answers.is_empty() {
+        return answers;
     }
-    let answers: String = verdicts.iter().map(of_one).collect();
     format!(
         "<section id=\"{}answers\" class=\"verdict\" aria-label=\"Answers\">\n{answers}</section>\n",
         escape(prefix)
