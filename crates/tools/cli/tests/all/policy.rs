@@ -126,7 +126,7 @@ fn explain_rejects_a_cookie_without_a_value() {
     }
 }
 
-/// Those that `steer apply` and `serve` print, as far as they do not depend on the host.
+/// The warnings of `steer apply` and `serve` that do not depend on the host.
 #[test]
 fn check_warns_of_controllers_that_do_not_do_what_the_policy_says() {
     let scratch = Scratch::new("policy-warnings");
