@@ -7,7 +7,12 @@
 char _license[] SECTION("license") = "Dual MIT/GPL";
 
 static long (*delete)(void *map, const void *key) = (void *)3;
+static long (*bpf_getsockopt)(void *sk, int level, int name, void *value, int length) = (void *)57;
 static void *(*bpf_skc_to_tcp_sock)(void *sk) = (void *)137;
+
+enum {
+	TCP_BPF_SOCK_OPS_CB_FLAGS = 1008, /* from Linux 6.12: what AccECN asks for is newer */
+};
 
 /* As in the kernel (net/ipv4/tcp_ipv4.c). */
 struct bpf_iter__tcp {
@@ -48,6 +53,17 @@ static void count(u32 what)
 		__sync_fetch_and_add(counted, 1);
 }
 
+/* Whether the listening socket's connections and its end can be known from now on. The flags of other programs stay. */
+static always_inline int mark(void *sk)
+{
+	int flags = 0;
+
+	if (bpf_getsockopt(sk, IPPROTO_TCP, TCP_BPF_SOCK_OPS_CB_FLAGS, &flags, sizeof(flags)))
+		return 0;
+	flags |= REPORT_STATES;
+	return !bpf_setsockopt(sk, IPPROTO_TCP, TCP_BPF_SOCK_OPS_CB_FLAGS, &flags, sizeof(flags));
+}
+
 SECTION("iter/tcp") int move(struct bpf_iter__tcp *context)
 {
 	void *common = context->sk_common, *sk;
@@ -68,6 +84,10 @@ SECTION("iter/tcp") int move(struct bpf_iter__tcp *context)
 	delete(&targets, &cookie);
 	/* First what finds the listener again: without it, nothing gives it back its controller. */
 	if (target.decision.flags & LISTENER && !kept_of(cookie) && !keep(cookie, &target.decision)) {
+		count(1);
+		return 0;
+	}
+	if (target.decision.flags & LISTENER && !mark(sk)) {
 		count(1);
 		return 0;
 	}

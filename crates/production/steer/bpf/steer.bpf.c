@@ -24,7 +24,6 @@ enum {
 	STATE = 10, /* BPF_SOCK_OPS_STATE_CB */
 	LISTENS = 11, /* BPF_SOCK_OPS_TCP_LISTEN_CB */
 	RTT = 12, /* BPF_SOCK_OPS_RTT_CB */
-	REPORT_STATES = 4, /* BPF_SOCK_OPS_STATE_CB_FLAG */
 	REPORT_RTT = 8, /* BPF_SOCK_OPS_RTT_CB_FLAG */
 	TCP_BPF_IW = 1001,
 	XDP_PASS = 2,
@@ -138,7 +137,7 @@ struct experiment {
 };
 
 struct outcome {
-	char controller[NAME]; /* empty: the system's */
+	char controller[NAME]; /* empty: the connection keeps that of the service or the route */
 	u32 pacing_cap; /* bytes per second; 0 is none */
 	u32 initial_window; /* packets; 0 is the kernel's */
 	u32 initial_rate; /* bytes per second until the first acknowledgement; PACED; 0 is that of the cap */
@@ -480,11 +479,34 @@ static always_inline struct client client_of(struct bpf_sock_ops *ops)
 	return client_at(half_of(v6[0], v6[1]), half_of(v6[2], v6[3]));
 }
 
+static always_inline int has_controller(struct bpf_sock_ops *ops, const char *name)
+{
+	char has[NAME] = {};
+
+	if (bpf_getsockopt(ops, IPPROTO_TCP, TCP_CONGESTION, has, NAME))
+		return 0;
+	for (u32 i = 0; i < NAME; i++)
+		if (has[i] != name[i])
+			return 0;
+	return 1;
+}
+
+/* Whether the connection has its controller only because the policy gave it to the listening socket. One that the service or the route
+ * has chosen stays.
+ */
+static always_inline int has_listeners(struct bpf_sock_ops *ops, const struct head *head, int is_opened)
+{
+	if (is_opened || !head->listener[0] || !(ops->bpf_sock_ops_cb_flags & REPORT_STATES))
+		return 0;
+	return has_controller(ops, head->listener);
+}
+
 /* Gives the connection the settings of the outcome, and counts what the kernel refuses. The window is first: controllers compute their
  * first pacing rate from it. Where packets of the handshake were lost, the kernel has begun with one packet (RFC 5681 section 3.1),
  * and so it stays.
  */
-static always_inline void apply(struct bpf_sock_ops *ops, const struct outcome *outcome, struct counts *counts)
+static always_inline void apply(struct bpf_sock_ops *ops, const struct head *head, const struct outcome *outcome,
+				int is_opened, struct counts *counts)
 {
 	char controller[NAME];
 	u32 window = outcome->initial_window, rate = outcome->pacing_cap;
@@ -497,6 +519,8 @@ static always_inline void apply(struct bpf_sock_ops *ops, const struct outcome *
 	if (rate && bpf_setsockopt(ops, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof(rate)))
 		refused = 1;
 	__builtin_memcpy(controller, outcome->controller, NAME);
+	if (!controller[0] && has_listeners(ops, head, is_opened))
+		__builtin_memcpy(controller, head->inherited, NAME);
 	if (controller[0] && bpf_setsockopt(ops, IPPROTO_TCP, TCP_CONGESTION, controller, NAME))
 		refused = 1;
 	counts->refused += refused;
@@ -526,7 +550,7 @@ static always_inline void begin(struct bpf_sock_ops *ops, int is_opened)
 	counts = lookup(&counters, &decision.outcome);
 	if (!outcome || !counts)
 		return;
-	apply(ops, outcome, counts);
+	apply(ops, head, outcome, is_opened, counts);
 	counts->connections++;
 	decision.window = ops->snd_cwnd;
 	if (outcome->initial_rate && outcome->initial_rate != PACED) {
@@ -571,16 +595,13 @@ static always_inline void acknowledged(struct bpf_sock_ops *ops)
 static always_inline void listens(struct bpf_sock_ops *ops)
 {
 	struct decision decision = { .flags = LISTENER };
-	char has[NAME] = {}, gets[NAME];
 	const struct head *head;
+	char gets[NAME];
 	u32 zero = 0;
 
 	head = lookup(&heads, &zero);
-	if (!head || !head->listener[0] || bpf_getsockopt(ops, IPPROTO_TCP, TCP_CONGESTION, has, NAME))
+	if (!head || !head->listener[0] || !has_controller(ops, head->inherited))
 		return;
-	for (u32 i = 0; i < NAME; i++)
-		if (has[i] != head->inherited[i])
-			return;
 	__builtin_memcpy(gets, head->listener, NAME);
 	if (keep(bpf_get_socket_cookie(ops), &decision)) {
 		bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags | REPORT_STATES);

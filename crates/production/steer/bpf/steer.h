@@ -8,6 +8,8 @@ enum {
 	MAP_ARRAY = 2,
 	SOL_SOCKET = 1,
 	SO_MAX_PACING_RATE = 47,
+	/* BPF_SOCK_OPS_STATE_CB_FLAG. Listening sockets pass it on with their controller: it marks sockets with a controller of the policy. */
+	REPORT_STATES = 4,
 };
 
 #define NAME 16

@@ -178,7 +178,7 @@ pub(crate) struct PolicyHead {
     has_windows: u32,
     /// The controller of listening sockets that have `inherited`; empty: they keep it.
     listener: [u8; NAME],
-    /// The host's default.
+    /// The host's default. Connections that have `listener` only from their listening socket, without a rule's controller, get it, too.
     inherited: [u8; NAME],
 }
 const _: () = assert!(size_of::<PolicyHead>() == 80);
@@ -351,7 +351,7 @@ impl HashUnit {
 #[repr(C)]
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout)]
 pub(crate) struct OutcomeEntry {
-    /// Empty: the system's.
+    /// Empty: the connection keeps that of the service or the route.
     controller: [u8; NAME],
     /// In bytes per second; 0 is none.
     pacing_cap: u32,
@@ -363,8 +363,8 @@ pub(crate) struct OutcomeEntry {
 const _: () = assert!(size_of::<OutcomeEntry>() == 28);
 
 impl OutcomeEntry {
-    /// A connection without a controller of its own gets `otherwise`; `None` leaves its listener's. The rates fit: that was checked.
-    pub(crate) fn new(outcome: &Outcome, otherwise: Option<&str>) -> Self {
+    /// The rates fit: that was checked.
+    pub(crate) fn new(outcome: &Outcome) -> Self {
         let bytes_per_sec = |rate: Rate| u32::try_from(rate.bytes_per_sec()).unwrap_or(0);
         let cap = outcome.pacing_cap.map_or(0, bytes_per_sec);
         let initial_rate = match (outcome.initial_window, outcome.initial_rate) {
@@ -373,7 +373,7 @@ impl OutcomeEntry {
             (Some(_), None) => PACED,
         };
         Self {
-            controller: name(outcome.kernel_name().or(otherwise)),
+            controller: name(outcome.kernel_name()),
             pacing_cap: cap,
             initial_window: outcome.initial_window.map_or(0, |window| window.packets(MSS_BYTES)),
             // A cap paces, too.
@@ -434,7 +434,7 @@ mod tests {
             (Some("1200B"), Some(InitialRate::Burst), None, (1, 0)),
             (Some("14600B"), Some(InitialRate::Burst), None, (10, 0)),
         ] {
-            let entry = OutcomeEntry::new(&outcome(window, rate, cap), None);
+            let entry = OutcomeEntry::new(&outcome(window, rate, cap));
             let asked = format!("{window:?} {rate:?} {cap:?}");
             assert_eq!((entry.initial_window, entry.initial_rate), expected, "{asked}");
         }
@@ -458,7 +458,7 @@ mod tests {
                 pacing_cap: None,
                 resume,
             };
-            let entry = OutcomeEntry::new(&outcome, None);
+            let entry = OutcomeEntry::new(&outcome);
             assert_eq!(entry.controller, name(Some(expected)), "{tcp:?}");
         }
     }

@@ -119,10 +119,7 @@ impl Loaded {
         shared: Shared,
     ) -> Result<(Self, Shared), Error> {
         let mut filled = PolicyMaps { object: &object, maps: Maps::new() };
-        let inherited = default();
-        filled.array("heads", [PolicyHead::new(flat, policy, tai_offset(), &inherited)])?;
-        // A listener with another controller would pass that on.
-        let otherwise = flat.listener_controller().map(|_| inherited.as_str());
+        filled.array("heads", [PolicyHead::new(flat, policy, tai_offset(), &default())])?;
         filled.array("lines", TableLine::all(flat.table.words()))?;
         let (ports, masks): (Vec<u32>, Vec<u64>) =
             flat.listeners.ports.iter().map(|(port, mask)| (u32::from(*port), *mask)).unzip();
@@ -130,8 +127,7 @@ impl Loaded {
         filled.array("rows", flat.rows.iter().map(NetworkRow::from))?;
         filled.array("rules", flat.rules.iter().map(RuleEntry::from))?;
         filled.array("experiments", flat.experiments.iter().map(ExperimentEntry::from))?;
-        filled
-            .array("outcomes", flat.outcomes.iter().map(|it| OutcomeEntry::new(it, otherwise)))?;
+        filled.array("outcomes", flat.outcomes.iter().map(OutcomeEntry::new))?;
         let mut maps = filled.maps;
         let outcomes = flat.outcomes.len() as u32;
         maps.insert("counters".to_owned(), object.create_map("counters", Some(outcomes))?);

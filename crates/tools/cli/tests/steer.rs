@@ -8,6 +8,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use common::killed::{SHELL, can_kill};
@@ -1929,9 +1930,13 @@ cat status.json
     assert_eq!(document["recorders"].as_array().map(Vec::len), Some(1), "{document}");
 }
 
+/// The name of a controller is the host's, also from a namespace: one test at a time loads `uncork_prague`.
+static PRAGUE: Mutex<()> = Mutex::new(());
+
 /// AccECN is negotiated by the listener's controller, before the policy knows the client.
 #[test]
 fn apply_policy_with_prague_listeners_get_it_and_revert_returns_the_default() {
+    let _alone = PRAGUE.lock().unwrap_or_else(PoisonError::into_inner);
     let script = r#"
         printf '[[rule]]\nclient = "10.1.1.0/24"\nuse = { tcp = "uncork_prague", ecn = "l4s" }\n' > l4s.toml
         printf '[default]\ntcp = "cubic"\n' > other.toml
@@ -1974,5 +1979,37 @@ fn apply_policy_with_prague_listeners_get_it_and_revert_returns_the_default() {
          {active}warning: 1 listening socket with a controller that the server has set: connections do not negotiate \
          AccECN; set uncork_prague in the server, or none\ncubic\nuncork_prague is unloaded\n"
     );
+    assert_eq!(seen, expected);
+}
+
+#[test]
+fn apply_policy_with_prague_keeps_controllers_of_services_and_routes() {
+    let _alone = PRAGUE.lock().unwrap_or_else(PoisonError::into_inner);
+    let script = r#"
+        printf '[[rule]]\nclient = "10.1.1.0/24"\nuse = { tcp = "uncork_prague" }\n' > l4s.toml
+        ip route replace local 10.1.3.7/32 dev lo table local congctl cubic
+        ask_all() { for client in 10.1.1.7 10.1.2.7 10.1.3.7; do ask $client; done; }
+        of_service() {
+            sed "s/^while/server.setsockopt(6, 13, b\"$1\")\nwhile/" server.py > own.py
+            kill $server; wait $server || true
+            sh -c 'echo $$ > "$CGROUP/cgroup.procs"; exec python3 own.py' & server=$!
+            for i in $(seq 100); do ss -Hltni 'sport = 8080' | grep -q "$1" && break; sleep 0.05; done
+        }
+        uncork kernel load uncork_prague > /dev/null
+        serve
+        steer apply l4s.toml --cgroup "$CGROUP" > /dev/null
+        ask_all
+        of_service cubic
+        ask_all
+        steer revert > /dev/null
+        of_service uncork_prague
+        steer apply l4s.toml --cgroup "$CGROUP" > /dev/null
+        ask_all
+        steer revert > /dev/null
+        uncork kernel unload > /dev/null"#;
+    let Some(seen) = succeed(script) else { return };
+    let expected = "uncork_prague -\nreno -\ncubic -\n\
+                    uncork_prague -\ncubic -\ncubic -\n\
+                    uncork_prague -\nuncork_prague -\ncubic -\n";
     assert_eq!(seen, expected);
 }
