@@ -235,7 +235,7 @@ network          ecn      flows  l4s  classic  no ecn  marked queue
     fn flows_after_the_time_of_the_verdicts_do_not_count_and_are_named() {
         let mut networks = known(102);
         (0..9).for_each(|hour| {
-            networks.add("192.0.2.0/24", &flow(0, 20), 108 * DAY + hour * HOUR_S + 1)
+            networks.add("192.0.2.0/24", &flow(0, 20), 108 * DAY + hour * HOUR_S + 1);
         });
         let text = networks.text();
         assert!(text.contains("192.0.2.0/24     l4s          3"), "{text}");

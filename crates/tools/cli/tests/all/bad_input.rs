@@ -72,7 +72,7 @@ const LINES: [(&str, i32, &str); 68] = [
     ),
     ("emu -o gs://bucket/x -- true", 2, "'gs://bucket/x' for '--output <DIR>'"),
     ("records rollup records -o az://bucket/x --host a", 2, "'az://bucket/x' for '--output <DIR>'"),
-    ("lab internet --days 1 -o s3://bucket/x", 2, "'s3://bucket/x' for '--output <DIR>'"),
+    ("lab internet lines -o s3://bucket/x", 2, "'s3://bucket/x' for '--output <FILE>'"),
     ("emu", 2, "<COMMAND>..."),
     ("emu --rate 0bit -- true", 2, "'0bit' for '--rate <RATE>'"),
     ("emu --delay 2min -- true", 2, "'120s' for '--delay <TIME>'"),
