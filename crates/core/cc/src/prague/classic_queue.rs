@@ -40,29 +40,35 @@ impl ClassicQueueTest {
     }
 
     /// An acknowledgement of at least one full packet.
-    pub(super) fn on_ack(&mut self, now: Time, rtt: Option<RttSample>) {
-        let Some(rtt) = rtt else { return };
-        let (span, rtt) = (span(now), micros(rtt.latest));
-        if span != self.span {
-            let follows = span == self.span.wrapping_add(1);
-            self.min_rtt = [u32::MAX, if follows { self.min_rtt[0] } else { u32::MAX }];
-            self.span = span;
+    pub(super) fn on_ack(&mut self, rtt: Option<RttSample>) {
+        if let Some(rtt) = rtt {
+            self.floor = self.floor.min(micros(rtt.latest));
         }
-        self.min_rtt[0] = self.min_rtt[0].min(rtt);
-        self.floor = self.floor.min(rtt);
     }
 
     /// A period of about a round trip ends, in which packets took `packet_time` at the flow's rate. Only periods with
     /// marks show what kind of queue marks.
     //= rfc9331 4.3-4 4.3-5
-    pub(super) fn end_period(&mut self, had_marks: bool, packet_time: TimeDelta) {
+    pub(super) fn end_period(&mut self, now: Time, had_marks: bool, packet_time: TimeDelta) {
         let floor = core::mem::replace(&mut self.floor, u32::MAX);
+        self.age(now);
+        self.min_rtt[0] = self.min_rtt[0].min(floor);
         if !had_marks || floor == u32::MAX {
             return;
         }
         let standing = floor.saturating_sub(self.min_rtt[0].min(self.min_rtt[1]));
         let stands = standing > micros(MAX_L4S_QUEUE.max(packet_time.times(MAX_L4S_PACKETS)));
         self.score = if stands { self.score + 1 } else { self.score.saturating_sub(1) };
+    }
+
+    /// Forgets what is older than two spans.
+    fn age(&mut self, now: Time) {
+        let span = span(now);
+        if span != self.span {
+            let follows = span == self.span.wrapping_add(1);
+            self.min_rtt = [u32::MAX, if follows { self.min_rtt[0] } else { u32::MAX }];
+            self.span = span;
+        }
     }
 
     pub(super) fn is_classic(&self) -> bool {

@@ -162,7 +162,7 @@ impl Prague {
     fn count(&mut self, now: Time, acked: u64, marked: u64, rtt: Option<RttSample>) {
         self.marks.count(acked, marked);
         if acked >= self.base.window.mss() {
-            self.test.on_ack(now, rtt);
+            self.test.on_ack(rtt);
         }
         let round = self.base.window.round() as u32;
         if !self.marks.ends_period(now, round, self.rtt.virtual_rtt()) {
@@ -170,7 +170,7 @@ impl Prague {
         }
         let had_marks = self.marks.end_period(now, round);
         let quiet = self.marks.quiet_periods();
-        self.test.end_period(had_marks, self.packet_time());
+        self.test.end_period(now, had_marks, self.packet_time());
         if self.test.is_classic() {
             self.regime = Regime::Classic;
             self.base.restart_curve(now);
