@@ -20,7 +20,7 @@ from uncork.experiment.interference import Lesson, document, lessons
 from uncork.experiment.report import explain
 from uncork.experiment.run import Request, name_arms
 from uncork.experiment.terminal import table
-from uncork.experiment.words import change, interval, listed
+from uncork.experiment.words import change, counted, interval, listed
 from uncork.measure import console
 from uncork.measure.errors import InputError
 from uncork.measure.files import write
@@ -45,7 +45,8 @@ def run_import(arguments: argparse.Namespace, _: str) -> int:
     imported = import_files(files, mapping, arguments.output, rejected, progress.rows, named, connections)
     progress.done()
     left_out = sum(imported.rejected.values())
-    console.line(f"{imported.rows:,} records in {arguments.output}, from {len(files)} logs")
+    rows, logs = counted(imported.rows, "record"), counted(len(files), "log")
+    console.line(f"{rows} in {arguments.output}, from {logs}")
     if left_out:
         console.line(f"{left_out:,} rows left out, in {rejected}:")
         for reason, count in imported.rejected.most_common(SHOWN_REASONS):
