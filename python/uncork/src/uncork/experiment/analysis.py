@@ -138,8 +138,7 @@ def _cells(
         reduced = window[(key,)]
         earlier = past[(key,)].cells if (key,) in past else {}
         once = per_client.get((key,), {})
-        values = sorted(reduced.cells, key=lambda value: -int(reduced.units[value].sum()))[:MAX_CELLS]
-        for value in values:
+        for value in reduced.largest(MAX_CELLS):
             draft = _draft(key, value, reduced, earlier.get(value, {}), facts, settings, estimand)
             guards = guard.states(
                 reduced.cells[value], settings, estimand, alpha=alpha, per_client=once.get(value, {})

@@ -82,3 +82,7 @@ class Reduced:
     """Records by (arm, bucket), as ``units``."""
     weighting: str = PER_RECORD
     """Whom means and quantiles are about. Ratios are sums over all records: they are about all traffic."""
+
+    def largest(self, limit: int) -> list[Key]:
+        """The cells with the highest number of units, in descending order."""
+        return sorted(self.cells, key=lambda key: -int(self.units[key].sum()))[:limit]

@@ -141,20 +141,34 @@ def rate(t: Columns) -> ir.Value:
     return ibis.cases((is_timed, by_clock), else_=_rate(t["bytes_acked"], t["busy_ns"]))
 
 
+def is_large(t: Columns) -> ir.Value:
+    """Whether throughput is about the download."""
+    return (size(t) >= LARGE_BYTES) & t["playback_items"].isnull() & is_download(t)
+
+
+def is_chunk(t: Columns) -> ir.Value:
+    """Whether bandwidth is about the download."""
+    return ((size(t) >= CHUNK_BYTES) | t["playback_items"].notnull()) & is_download(t)
+
+
+def is_small(t: Columns) -> ir.Value:
+    """Whether completion time is about the download."""
+    return (t["size_bytes"] < LARGE_BYTES) & is_download(t)
+
+
 def _throughput(t: Columns) -> ir.Value:
-    return _only((size(t) >= LARGE_BYTES) & t["playback_items"].isnull() & is_download(t), rate(t))
+    return _only(is_large(t), rate(t))
 
 
 def _bandwidth(t: Columns) -> ir.Value:
-    is_counted = (size(t) >= CHUNK_BYTES) | t["playback_items"].notnull()
-    return _only(is_counted & is_download(t), rate(t))
+    return _only(is_chunk(t), rate(t))
 
 
 def _completion(t: Columns) -> ir.Value:
     """Of smaller objects. What was asked for and did not arrive took longer than all others."""
     hour = ibis.literal(HOUR, "float64")
     took = ibis.cases((is_unfinished(t), hour), else_=ibis.coalesce(_seconds(t["completion_ns"]), hour))
-    return _only((t["size_bytes"] < LARGE_BYTES) & is_download(t), took)
+    return _only(is_small(t), took)
 
 
 def _playback_latency(t: Columns) -> ir.Value:

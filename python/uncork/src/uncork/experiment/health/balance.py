@@ -26,7 +26,7 @@ def check_balance(whole: Reduced, arms: tuple[str, str]) -> Finding:
         return Finding(NAME, "not run", f"There are too few units: {effect.reason}.")
     numbers = {"ratio": effect.ratio, "low": effect.ratio_low, "high": effect.ratio_high}
     counts = f"{effect.control:.3g} records per unit of {arms[0]} and {effect.treated:.3g} of {arms[1]}"
-    if effect.ratio_low <= 1 <= effect.ratio_high:
+    if not _is_beyond_chance(effect):
         return Finding(NAME, "ok", f"{counts}: no difference beyond chance.", numbers=numbers)
     reach = words.interval(effect.ratio_low, effect.ratio_high)
     is_adjusted = whole.weighting == PER_CLIENT
@@ -43,12 +43,15 @@ def check_balance(whole: Reduced, arms: tuple[str, str]) -> Finding:
 
 def uneven_cells(reduced: Reduced, limit: int) -> list[Key]:
     """The cells with different numbers of records per unit, among the `limit` largest."""
-    largest = sorted(reduced.units, key=lambda key: -int(reduced.units[key].sum()))[:limit]
-    return [key for key in largest if _is_uneven(reduced, key)]
+    return [key for key in reduced.largest(limit) if _is_uneven(reduced, key)]
 
 
 def _is_uneven(reduced: Reduced, key: Key) -> bool:
     if key not in reduced.records:
         return False
     effect = records_per_unit(reduced.records[key], reduced.units[key])
-    return isinstance(effect, Effect) and not effect.ratio_low <= 1 <= effect.ratio_high
+    return isinstance(effect, Effect) and _is_beyond_chance(effect)
+
+
+def _is_beyond_chance(effect: Effect) -> bool:
+    return not effect.ratio_low <= 1 <= effect.ratio_high

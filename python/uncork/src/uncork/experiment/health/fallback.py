@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from uncork.experiment import words
-from uncork.experiment.health.judge import AGAINST
+from uncork.experiment.health.judge import AGAINST, graded
 from uncork.experiment.result import Finding
 
 NAME: Final = "compliance"
@@ -29,7 +29,8 @@ def check_fallback(used: Mapping[str, Mapping[str, int]]) -> Finding | None:
     shares = {arm: 1 - seen[wanted[arm]] / sum(seen.values()) for arm, seen in known.items()}
     worst = max(shares, key=lambda arm: shares[arm])
     numbers = {f"compliant_share_{arm}": 1 - share for arm, share in shares.items()}
-    if shares[worst] < AGAINST[0]:
+    severity = graded(shares[worst], AGAINST)
+    if severity == "ok":
         return Finding(NAME, "ok", "Each arm runs one controller.", "", numbers)
     others = words.listed(sorted(set(known[worst]) - {wanted[worst]}))
     what = f"{shares[worst]:.1%} of the records ran another controller than {wanted[worst]}"
@@ -38,5 +39,4 @@ def check_fallback(used: Mapping[str, Mapping[str, int]]) -> Finding | None:
         remedy = "Fine if the policy of the arm mixes controllers; the verdict is then about the arm."
         return Finding(NAME, "warning", sentence, remedy, numbers)
     remedy = "A route may lock its controller (congctl lock), or the kernel lack it: see cc."
-    severity = "blocks" if shares[worst] >= AGAINST[1] else "warning"
     return Finding(NAME, severity, sentence, remedy, numbers)

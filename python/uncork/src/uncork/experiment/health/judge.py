@@ -118,7 +118,8 @@ def _finding(
     return Finding(name, severity, sentence, remedy, numbers or {})
 
 
-def _graded(share: float, limits: tuple[float, float]) -> str:
+def graded(share: float, limits: tuple[float, float]) -> str:
+    """The severity of a share. `limits`: from which it warns and blocks."""
     warning, blocks = limits
     return "blocks" if share >= blocks else "warning" if share >= warning else "ok"
 
@@ -192,7 +193,7 @@ def _compliance(counts: Counts) -> Finding | None:
     if not shares:
         return None
     worst = max(shares, key=lambda arm: shares[arm])
-    severity = _graded(shares[worst], AGAINST)
+    severity = graded(shares[worst], AGAINST)
     numbers = {"compliant_share": 1 - shares[worst]} | {
         f"compliant_share_{a}": 1 - s for a, s in shares.items()
     }
@@ -339,7 +340,7 @@ def _two_arms(counts: Counts) -> Finding | None:
     sentence = f"{units['several']} of {units['units']} units are in more than one arm ({_percent(share)})"
     sentence += f", such as {some}." if some else "."
     remedy = "Assign by hash, and do not change weights, key or salt during an experiment."
-    return _finding("one arm per unit", _graded(share, (0.0, 0.01)), sentence, remedy, numbers)
+    return _finding("one arm per unit", graded(share, (0.0, 0.01)), sentence, remedy, numbers)
 
 
 def _arrivals(counts: Counts) -> Finding | None:
@@ -391,7 +392,7 @@ def _shared_connections(counts: Counts) -> Finding | None:
     share = mixed / connections
     sentence = f"{mixed} of {connections} connections carried requests of several arms ({_percent(share)})."
     remedy = "Give each arm its own address or certificate: HTTP/2 and 3 share connections between names."
-    return _finding("shared connections", _graded(share, (0.0, 0.01)), sentence, remedy, numbers)
+    return _finding("shared connections", graded(share, (0.0, 0.01)), sentence, remedy, numbers)
 
 
 def _policy(counts: Counts) -> Finding | None:

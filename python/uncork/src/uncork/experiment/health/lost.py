@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from uncork.experiment.health.judge import graded
 from uncork.experiment.result import Finding
 from uncork.experiment.words import listed
 from uncork.measure.sources.losses import Losses
@@ -11,6 +12,8 @@ SHARE: Final = (0.01, 0.05)
 
 ONE_SIDED: Final = (0.002, 0.01)
 """By how much the arms' shares may differ."""
+
+ORDER: Final = ("ok", "warning", "blocks")
 
 FEWEST: Final = 10
 """Lines of an arm below which a difference is by chance."""
@@ -29,9 +32,7 @@ def lost_lines(losses: Losses, arms: tuple[str, ...]) -> Finding:
     sentence = f"{lost:,} of {total:,} lines ({share:.2%}) could not be read and are left out."
     apart = max(by_arm.values(), default=0.0) - min(by_arm.values(), default=0.0)
     is_by_chance = max((losses.lost[arm] for arm in by_arm), default=0) < FEWEST
-    severity = max(
-        _graded(share, SHARE), "ok" if is_by_chance else _graded(apart, ONE_SIDED), key=_ORDER.index
-    )
+    severity = max(graded(share, SHARE), "ok" if is_by_chance else graded(apart, ONE_SIDED), key=ORDER.index)
     if severity == "ok":
         return Finding("left-out lines", "ok", sentence, numbers=numbers)
     if apart >= ONE_SIDED[0] and not is_by_chance:
@@ -51,11 +52,3 @@ def unread_fields(losses: Losses) -> tuple[Finding, ...]:
     return (
         Finding("mapped fields", "warning", sentence, remedy, {"unread_fields": float(len(losses.unseen))}),
     )
-
-
-_ORDER: Final = ("ok", "warning", "blocks")
-
-
-def _graded(share: float, limits: tuple[float, float]) -> str:
-    warning, blocks = limits
-    return "blocks" if share >= blocks else "warning" if share >= warning else "ok"

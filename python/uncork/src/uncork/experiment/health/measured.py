@@ -19,9 +19,9 @@ from uncork.experiment import measures, words
 from uncork.experiment.result import Finding, Measure
 from uncork.measure import rollups
 from uncork.measure.cubes import BUCKETS, WEIGHT
-from uncork.measure.metrics import CHUNK_BYTES, is_download, is_unfinished, rate, size
+from uncork.measure.metrics import is_chunk, is_large, is_small, is_unfinished, rate
 from uncork.measure.reduce import ReducePlan, Run, in_scope
-from uncork.measure.schema import LARGE_BYTES, Columns
+from uncork.measure.schema import Columns
 from uncork.measure.stats.rare import ShareDifference, share_difference
 
 NAME: Final = "measured records"
@@ -49,20 +49,10 @@ def _has_rate(t: Columns) -> ir.Value:
     return ((value > 0.0) & (value < 1e300)).fill_null(False)
 
 
-def _is_large(t: Columns) -> ir.Value:
-    return (size(t) >= LARGE_BYTES) & t["playback_items"].isnull()
-
-
-def _is_chunk(t: Columns) -> ir.Value:
-    return (size(t) >= CHUNK_BYTES) | t["playback_items"].notnull()
-
-
 EXPECTED: Final = {
-    "throughput": _Expected(lambda t: _is_large(t) & is_download(t), _has_rate),
-    "bandwidth": _Expected(lambda t: _is_chunk(t) & is_download(t), _has_rate),
-    "completion": _Expected(
-        lambda t: (t["size_bytes"] < LARGE_BYTES) & is_download(t), lambda t: t["completion_ns"] >= 0
-    ),
+    "throughput": _Expected(is_large, _has_rate),
+    "bandwidth": _Expected(is_chunk, _has_rate),
+    "completion": _Expected(is_small, lambda t: t["completion_ns"] >= 0),
 }
 """Metrics that count as missing where a record lacks them."""
 
