@@ -350,7 +350,7 @@ class Queries:
         parts = rows.select(**self._keys(t), **unit, numerator=values[names[0]], denominator=values[names[1]])
         parts = parts.filter(parts["numerator"].notnull() & parts["denominator"].notnull())
         if is_per_client:
-            parts = _of_units(parts, [*self.plan.by, "arm", "bucket"])
+            parts = of_units(parts, [*self.plan.by, "arm", "bucket"])
         valid = (parts["numerator"] >= 0) & (parts["denominator"] >= 0)
         return parts.group_by([*self.plan.by, "arm", "bucket"]).aggregate(
             numerator=parts["numerator"].sum(where=valid).fill_null(0),
@@ -359,7 +359,7 @@ class Queries:
         )
 
 
-def _of_units(parts: ir.Table, by: list[str]) -> ir.Table:
+def of_units(parts: ir.Table, by: list[str]) -> ir.Table:
     """The ratio of each unit, in parts of `WEIGHT`. Records with a part that cannot be are left out."""
     valid = (parts["numerator"] >= 0) & (parts["denominator"] >= 0)
     known = parts.filter(valid & parts["unit"].notnull())

@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -53,7 +53,7 @@ class Outcome:
     verdict: Verdict
     document: Mapping[str, object]
 
-    @property
+    @cached_property
     def text(self) -> str:
         return to_json(self.document)
 

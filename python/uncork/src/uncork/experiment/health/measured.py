@@ -20,7 +20,7 @@ from uncork.experiment.result import Finding, Measure
 from uncork.measure import rollups
 from uncork.measure.cubes import BUCKETS, WEIGHT
 from uncork.measure.metrics import is_chunk, is_large, is_small, is_unfinished, rate
-from uncork.measure.reduce import ReducePlan, Run, in_scope
+from uncork.measure.reduce import ReducePlan, Run, in_scope, of_units
 from uncork.measure.schema import Columns
 from uncork.measure.stats.rare import ShareDifference, share_difference
 
@@ -98,29 +98,22 @@ def _counted(
     scope = in_scope(records, plan)
     t = Columns(scope)
     has_units = plan.unit in scope.columns
-    is_wanted = expected.is_expected(t).fill_null(False) & ~is_unfinished(t)
-    rows = scope.filter(is_wanted)
+    rows = scope.filter(expected.is_expected(t).fill_null(False) & ~is_unfinished(t))
     of = Columns(rows)
-    rows = rows.select(
+    parts = rows.select(
         arm=of[plan.arm].cast("string"),
         bucket=of[plan.bucket].cast("int64"),
-        lacks=(~expected.is_measured(of)).fill_null(True).cast("int64"),
+        numerator=(~expected.is_measured(of)).fill_null(True).cast("int64"),
+        denominator=ibis.literal(1, "int64"),
         **({"unit": rows[plan.unit]} if has_units else {}),
     )
-    rows = rows.filter(rows["arm"].isin(arms), rows["bucket"] >= 0, rows["bucket"] < BUCKETS)
-    whole = ibis.literal(WEIGHT, "int64")
-    if has_units:
-        known = rows.filter(rows["unit"].notnull())
-        rows = known.group_by("arm", "bucket", "unit").aggregate(n=known.count(), lacks=known["lacks"].sum())
-        # Whole numbers add up to the same in any order.
-        rows = rows.mutate(lacks=((rows["lacks"] * whole - (rows["lacks"] * whole) % rows["n"]) / rows["n"]))
-    else:
-        rows = rows.mutate(lacks=rows["lacks"] * whole)
-    query = rows.group_by("arm", "bucket").aggregate(
-        units=rows.count(), lacks=rows["lacks"].cast("int64").sum().cast("int64")
-    )
+    parts = parts.filter(parts["arm"].isin(arms), parts["bucket"] >= 0, parts["bucket"] < BUCKETS)
+    by = ["arm", "bucket"]
+    whole = WEIGHT if has_units else 1
+    parts = of_units(parts, by) if has_units else parts
+    query = parts.group_by(by).aggregate(units=parts.count(), lacks=parts["numerator"].sum())
     lacking, units = np.zeros((2, BUCKETS)), np.zeros((2, BUCKETS))
     for row in run(query).to_pylist():
         at = arms.index(row["arm"]), int(row["bucket"])
-        units[at], lacking[at] = row["units"], row["lacks"] / WEIGHT
+        units[at], lacking[at] = row["units"], row["lacks"] / whole
     return lacking, units
