@@ -106,10 +106,10 @@ fn along<'a>(
             let over = over.unwrap_or(class);
             // One flow has more than one of two: that is not due to the controller.
             if of.is_empty() && class.flows != over.flows {
-                let (many, few) = (class.flows, over.flows);
+                let (flows, others) = (class.flows, over.flows);
                 let names = (&choice.name, &baseline.name);
                 let sentence = format!(
-                    "{} is not compared with {}: {many} flows against {few}.",
+                    "{} is not compared with {}: {flows} flows against {others}.",
                     names.0, names.1
                 );
                 // In each cell of other axes again.
