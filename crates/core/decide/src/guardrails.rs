@@ -12,6 +12,11 @@ use crate::shrink::{Prior, shrink};
 
 /// Harm in units of its limit: before any evidence around none, and cells differ by about one limit.
 const PRIOR: Prior = Prior { root_sd: 2.0, tau_scale: 1.0 };
+/// As [`PRIOR`], of harm that a defect does: it is many limits large.
+const BROAD_SD: f64 = 20.0;
+/// Before any evidence, the probability that harm is a defect's. With one normal prior alone, the harm of a small group would be
+/// shrunk the more, the larger it is beyond the limit.
+const BROAD_SHARE: f64 = 0.2;
 /// A limit of nothing counts as this much: no estimate is exact.
 const MIN_LIMIT: f64 = 1e-4;
 const MIN_ERROR: f64 = 1e-9;
@@ -132,10 +137,30 @@ fn probability_kept(guards: &[&Guardrail], level: f64) -> Vec<Option<f64>> {
     guards.iter().map(|one| one.harm.and_then(|_| broken.next()).map(|p| 1.0 - p)).collect()
 }
 
-/// By a group's own estimate, in limits.
+/// By a group's own estimate, in limits. The prior is a mixture of two normals around none.
 fn probability_broken(mean: f64, error: f64) -> f64 {
-    let keep = PRIOR.root_sd.powi(2) / (PRIOR.root_sd.powi(2) + error * error);
-    normal_cdf((keep * mean - 1.0) / (keep.sqrt() * error))
+    let narrow = Posterior::of(mean, error, PRIOR.root_sd);
+    let broad = Posterior::of(mean, error, BROAD_SD);
+    let odds = BROAD_SHARE / (1.0 - BROAD_SHARE) * (broad.fit - narrow.fit).exp();
+    let share = 1.0 - 1.0 / (1.0 + odds);
+    narrow.broken + share * (broad.broken - narrow.broken)
+}
+
+/// Of harm with a normal prior around none.
+struct Posterior {
+    /// Logarithm of the evidence's density, but for a constant.
+    fit: f64,
+    /// Probability of harm beyond the limit.
+    broken: f64,
+}
+
+impl Posterior {
+    fn of(mean: f64, error: f64, prior_sd: f64) -> Self {
+        let total = prior_sd.powi(2) + error * error;
+        let keep = prior_sd.powi(2) / total;
+        let broken = normal_cdf((keep * mean - 1.0) / (keep.sqrt() * error));
+        Self { fit: -0.5 * (total.ln() + mean * mean / total), broken }
+    }
 }
 
 /// Harm and its error in limits. The error is that of the side towards the limit: intervals of rare events are not symmetric.

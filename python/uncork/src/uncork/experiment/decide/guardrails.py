@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 from scipy import special
 
 from uncork.experiment.decide.case import Case, Group, Guardrail
@@ -18,6 +19,12 @@ from uncork.measure.stats.tails import normal_quantile, student_quantile, studen
 
 ROOT_SD = 2.0
 """Before any evidence harm is this many limits around none (`learn.harm`, `learn.tree.ROOT`)."""
+BROAD_SD = 20.0
+"""As ROOT_SD, of harm that a defect does: it is many limits large."""
+BROAD_SHARE = 0.2
+"""Before any evidence, the probability that harm is a defect's. With one normal prior alone, the harm of a
+small group would be shrunk the more, the larger it is beyond the limit.
+"""
 TAU_SCALE = 1.0
 """Before any evidence cells differ by about one limit (`learn.harm`)."""
 MIN_LIMIT = 1e-4
@@ -69,9 +76,16 @@ def probability_kept(guards: Sequence[Guardrail], level: float) -> list[float | 
 
 
 def _alone(mean: float, error: float) -> float:
-    """Probability that the limit is broken, by the group's own estimate in limits."""
-    keep = ROOT_SD**2 / (ROOT_SD**2 + error**2)
-    return float(special.ndtr((keep * mean - 1) / (keep**0.5 * error)))
+    """Probability that the limit is broken, by the group's own estimate in limits.
+
+    The prior is a mixture of two normals around none.
+    """
+    prior = np.square([ROOT_SD, BROAD_SD])
+    total = prior + error**2
+    fit = np.log([1 - BROAD_SHARE, BROAD_SHARE]) - 0.5 * (np.log(total) + mean**2 / total)
+    keep = prior / total
+    beyond = special.ndtr((keep * mean - 1) / (np.sqrt(keep) * error))
+    return float(special.softmax(fit) @ beyond)
 
 
 def states_of(case: Case) -> tuple[dict[str, str], list[dict[str, str]]]:
