@@ -185,7 +185,7 @@ def test_analysis__clients_of_the_lossy_place_come_more_often_and_times_are_lost
     times = pa.array(table["completion_ns"].to_numpy(), mask=is_lost)
     analysis = analysed(changed(table, "completion_ns", times))
     (guard,) = (one for one in analysis.guardrails if one.row.measure.metric == "retransmitted")
-    assert (guard.state, guard.name) == ("holds", "retransmitted per client")
+    assert (guard.state, guard.name) == ("holds", "retransmitted (per client)")
     assert guard.row.treated == pytest.approx(0.08, abs=0.002)
     assert found(analysis, "measured records").severity == "blocks"
 

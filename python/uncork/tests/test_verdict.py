@@ -277,6 +277,11 @@ def test_stop_is_proven_only_in_cells_that_break_the_same_guardrail() -> None:
     assert "Bbr breaks a guardrail in Europe (aborted 5.00 % against 1.00 %" in sentence
 
 
+def test_stop_is_not_proven_again_in_a_cell_that_is_the_whole() -> None:
+    cells = (replace(cell("unknown", 1.05, guardrails=(guarded("broken"),)), share=1.0),)
+    assert "proven in" not in judged(analysis(cells, guardrails=(guarded("broken"),))).sentence
+
+
 AA = replace(FACTS, controllers=("cubic", "cubic"))
 
 
@@ -319,7 +324,7 @@ def test_guardrail__cells_of_another_key__are_tests_too() -> None:
 def test_guardrail__each_client_counts_once__says_so() -> None:
     once = replace(guarded("broken"), per_client=True)
     verdict = judged(analysis((cell("Asia", 1.5),), guardrails=(once,)))
-    assert "breaks a guardrail: retransmitted per client 5.00 % against 1.00 %" in verdict.sentence
+    assert "breaks a guardrail: retransmitted (per client) 5.00 % against 1.00 %" in verdict.sentence
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ class Guarded:
     @property
     def name(self) -> str:
         """`retransmitted`, or `retransmitted per client`."""
-        return f"{self.row.name} per client" if self.per_client else self.row.name
+        return f"{self.row.name} (per client)" if self.per_client else self.row.name
 
 
 @dataclass(frozen=True)

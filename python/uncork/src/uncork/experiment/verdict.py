@@ -173,6 +173,8 @@ def _stopped(
         if measures_broken & {one.row.measure for one in _broken_guards(_cell(analysis, place))}
     ]
     others = [place for place in broken if place not in proofs]
+    # A cell that is the whole proves nothing more, such as `unknown` where no record has a place.
+    proofs = [place for place in proofs if _cell(analysis, place).share < 1]
     which = "a guardrail" if len(guards) == 1 else f"{len(guards)} guardrails"
     where = words.listed([_in_key(analysis, key, names) for key, names in _by_key(proofs).items()])
     sentences = [
@@ -379,7 +381,7 @@ def _reasons(analysis: Analysis, primary: Row, settings: Settings) -> tuple[str,
     ]
     sent = next((g for g in analysis.guardrails if g.row.measure.metric == "retransmitted"), None)
     if sent and sent.row.effect:
-        basis = " per client" if sent.per_client else ""
+        basis = " (per client)" if sent.per_client else ""
         sentences.append(f"The price: {facts.names[1]} retransmits {price_words(sent.row)}{basis}.")
     not_shown = [one for one in analysis.guardrails if one.state in ("open", "likely holds")]
     if not_shown:
