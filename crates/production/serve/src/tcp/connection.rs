@@ -193,6 +193,8 @@ impl TcpContext {
         let mut builder = http1::Builder::new();
         // `converse` implements the head timeout, for both versions and for TLS.
         builder.header_read_timeout(None).max_buf_size(limits.head_bytes as usize);
+        // A client that has sent its last request may close its side and still reads (RFC 9112 §9.6 closes in that order, too).
+        builder.half_close(true);
         let http = pin!(builder.serve_connection(TokioIo::new(stream.clone()), answer));
         let leave = http1::Connection::graceful_shutdown;
         self.converse(http, Protocol { leave, sends_goaway: false }, &stream, progress).await;

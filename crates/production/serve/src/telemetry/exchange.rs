@@ -83,8 +83,10 @@ impl Exchange {
     }
 
     /// Creates the record from the differences of the kernel's counters between start and end.
-    /// Responses that share a connection share these.
-    pub(super) fn record(&self, ending: Ending, labels: &Labels) -> FlowRecord {
+    /// Responses that share a connection share these, but what arrived of one is counted once: `delivered` bytes of what the
+    /// client acknowledged are in earlier records.
+    pub(super) fn record(&self, ending: Ending, delivered: u64, labels: &Labels) -> FlowRecord {
+        let left = self.last.bytes_acked.saturating_sub(delivered);
         let nanos = |time: Instant| time.saturating_duration_since(self.began).as_nanos() as u64;
         let mut figures = self.last.since(&self.before);
         // Bytes after its end belong to the next response.
@@ -93,7 +95,7 @@ impl Exchange {
         let taken = self.taken.unwrap_or(0);
         let (completion, delivered) = match ending {
             Ending::Acknowledged(at) => (Some(nanos(at)), taken),
-            Ending::Unknown | Ending::BrokenOff => (None, taken.min(figures.bytes_acked)),
+            Ending::Unknown | Ending::BrokenOff => (None, taken.min(figures.bytes_acked).min(left)),
         };
         let record = FlowRecord {
             completion_ns: completion,

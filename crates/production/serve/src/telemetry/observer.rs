@@ -200,6 +200,7 @@ impl Observer {
         let look =
             ObservedSample { at: clock::now(), known: self.telemetry.probe.look(&self.ends) };
         let mut state = self.progress.state();
+        let state = &mut *state;
         let written = state.written;
         let mut figures = look.known.info.as_ref().map(TransportFigures::from);
         if let Some(figures) = &mut figures {
@@ -224,7 +225,8 @@ impl Observer {
             if let (Ending::Acknowledged(_), Some((_, written))) = (ending, exchange.end) {
                 self.latest().habit.learn(occasion, before.at > written, exchange.bytes());
             }
-            let record = exchange.record(ending, &self.labels);
+            let record = exchange.record(ending, state.delivered, &self.labels);
+            state.delivered += record.bytes_delivered;
             self.stats().add(&record, exchange.first, &exchange.rtts);
             self.telemetry.leave(record);
         }
@@ -303,7 +305,9 @@ fn poll_until(mut alarm: Pin<&mut Sleep>, due: Instant, cx: &mut Context<'_>) ->
 impl ObservedSample {
     /// How a response has ended, if it has. The connection's socket has accepted `written` bytes.
     fn ending(&self, exchange: &Exchange, written: u64, is_last: bool) -> Option<Ending> {
-        let acknowledged = exchange.end.and_then(|(end, _)| self.acknowledged(end, written));
+        // The kernel's time of the last ACK is coarse, and may be that of a duplicate before the response.
+        let acknowledged =
+            exchange.end.and_then(|(end, at)| Some(self.acknowledged(end, written)?.max(at)));
         let is_over = exchange.is_broken_off() || self.known.state == TcpState::Close;
         match acknowledged.filter(|_| !exchange.is_broken_off()) {
             Some(at) => Some(Ending::Acknowledged(at)),

@@ -41,6 +41,8 @@ pub(crate) struct ConnectionProgress {
 pub(super) struct ProgressState {
     /// Bytes that the socket has accepted.
     pub(super) written: u64,
+    /// Bytes of bodies that have arrived, by the records so far.
+    pub(super) delivered: u64,
     /// Responses with an unfinished body.
     open: usize,
     has_served: bool,
@@ -63,6 +65,7 @@ impl ConnectionProgress {
     pub(crate) fn new(claim: Arc<Claim>) -> Self {
         let state = ProgressState {
             written: 0,
+            delivered: 0,
             open: 0,
             has_served: false,
             is_pending: false,
