@@ -101,11 +101,12 @@ def test_prepared_records_give_the_same_counts(per_unit: bool, tmp_path: Path) -
     rtt[:3] = [math.nan, -5.0, math.inf]
     arm, bucket = table["arm"].to_pylist(), table["arm_bucket"].to_pylist()
     arm[:20], bucket[30] = ["third"] * 10 + [None] * 10, 100
-    table = flows.changed(table, rtt_p50_ms=rtt, arm=arm, arm_bucket=bucket)
+    experiment = ["e"] * 900 + ["f"] * 100
+    table = flows.changed(table, rtt_p50_ms=rtt, arm=arm, arm_bucket=bucket, arm_experiment=experiment)
     pq.write_table(table, tmp_path / "records.parquet")
     records = duckdb.connect(duckdb.Settings(threads=1)).read([tmp_path / "records.parquet"])
     day = 86_400 * 10**9
-    plan = replace(PLAN, arms=("control", "bbr"), per_unit=per_unit)
+    plan = replace(PLAN, arms=("control", "bbr"), per_unit=per_unit, experiment="e")
     views = [(), ("region",), ("region", "day"), ("size_class",)]
     metrics = ("throughput", "rtt_inflation", "retransmitted", "aborted")
     prepared = Prepared.of(records, plan, ("region", "day", "size_class"), metrics, duckdb.keep)

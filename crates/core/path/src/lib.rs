@@ -34,7 +34,7 @@ pub use gilbert::GilbertElliott;
 pub use host_jitter::{HostJitter, HostJitterError};
 pub use jitter::{JitterDistribution, JitterSpec};
 pub use link::LinkSpec;
-pub use links::{own_link_rate, shared_rtt};
+pub use links::{link_rate, shared_rtt};
 pub use loss::{Loss, LossSpec};
 pub use loss_text::LossError;
 pub use network::{

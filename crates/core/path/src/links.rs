@@ -140,10 +140,10 @@ impl<T> Links<T> {
     }
 }
 
-/// The rate of the own link of the path with index `path` in a run with `seed`, as [`crate::Network`]
-/// builds it. `shared` is the number of shared links.
-pub fn own_link_rate(path: &PathSpec, (shared, index): (usize, usize), seed: u64) -> LinkRate {
-    path.link.seeded_rate((seed, DOWN_STREAM + STREAMS_PER_LINK * (shared + index) as u64))
+/// The rate of a link toward the clients in a run with `seed`, as [`crate::Network`] builds it. `place`: shared links come first,
+/// then the own link of each path.
+pub fn link_rate(link: &LinkSpec, place: usize, seed: u64) -> LinkRate {
+    link.seeded_rate((seed, DOWN_STREAM + STREAMS_PER_LINK * place as u64))
 }
 
 fn build<'a, T>(
@@ -302,7 +302,7 @@ mod tests {
         ends.dedup();
         assert_eq!(ends.len(), 4, "{ends:?}");
         // The capacity that results are measured by is that of the link at work.
-        let rate = own_link_rate(&own[0], (2, 0), 1);
+        let rate = link_rate(&own[0].link, 2, 1);
         let minute = Time::ZERO + TimeDelta::from_secs(60);
         assert_eq!(rate.capacity(minute), down.capacity(2, minute));
     }

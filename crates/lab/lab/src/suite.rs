@@ -155,7 +155,7 @@ mod tests {
             let scenario = scenario.unwrap_or_else(|error| panic!("{}: {error}", builtin.name));
             let flows = scenario.cells.iter().flat_map(|cell| &cell.plan.flows);
             let mut main = flows.filter(|plan| plan.name == "main");
-            assert!(main.all(|plan| plan.ecn == Ecn::Ect1), "{}", builtin.name);
+            assert!(main.all(|plan| plan.ecn == Some(Ecn::Ect1)), "{}", builtin.name);
         }
     }
 

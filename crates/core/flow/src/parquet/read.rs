@@ -226,6 +226,9 @@ mod tests {
         OPTIONAL DOUBLE busy_ns;
         OPTIONAL DOUBLE rtt_p50_ms;
         OPTIONAL INT64 service_start_unix_ns (TIMESTAMP_MICROS);
+        OPTIONAL BYTE_ARRAY arm_experiment (STRING);
+        OPTIONAL BYTE_ARRAY arm (STRING);
+        OPTIONAL DOUBLE arm_propensity;
         OPTIONAL INT96 unrelated;
     }";
 
@@ -270,14 +273,26 @@ mod tests {
         file
     }
 
-    const VALUES: [(&str, i32); 6] = [
+    const VALUES: [(&str, i32); 9] = [
         ("cc", 0),
         ("flow", 200),
         ("service_asn", 64_501),
         ("bytes_delivered", 5_000_000),
         ("busy_ns", 1_000_000_000),
         ("service_start_unix_ns", 1_700_000_000),
+        ("arm_experiment", 0),
+        ("arm", 0),
+        ("arm_propensity", 1),
     ];
+
+    #[test]
+    fn a_record_without_a_policy_keeps_its_arm() {
+        let records = read_flows(table(&VALUES, Compression::SNAPPY)).expect("records");
+        let choice = records[0].choice.as_ref().expect("a choice");
+        let arm = choice.arm.as_ref().expect("an arm");
+        assert_eq!((choice.policy.as_str(), arm.arm.as_str(), arm.propensity), ("", "cubic", 1.0));
+        assert!(records[1].choice.is_none(), "without an arm");
+    }
 
     #[test]
     fn tables_of_other_programs_read_in_any_codec_and_integer_type() {

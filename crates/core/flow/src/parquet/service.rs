@@ -84,7 +84,12 @@ pub(super) fn optional_columns<'a>(
 /// The columns of [`Choice`] and its [`Arm`].
 pub(super) fn choice_columns<'a>() -> Columns<'a, 8> {
     [
-        column("choice_policy", MaybeText(|it| it.choice.as_ref().map(|it| it.policy.as_str()))),
+        column(
+            "choice_policy",
+            MaybeText(|it| {
+                it.choice.as_ref().map(|it| it.policy.as_str()).filter(|policy| !policy.is_empty())
+            }),
+        ),
         column("choice_rule", MaybeText(|it| it.choice.as_ref().map(|it| it.rule.as_str()))),
         column("choice_cc", MaybeText(|it| it.choice.as_ref().and_then(|it| it.cc.as_deref()))),
         column("arm_experiment", MaybeText(|it| arm(it).map(|it| it.experiment.as_str()))),
@@ -168,11 +173,15 @@ fn ecn(row: &mut Row) -> Result<Option<EcnUse>, FileError> {
     EcnUse::named(&name).map(Some).ok_or_else(unknown)
 }
 
-/// `None` without a policy.
+/// `None` without a policy and an arm. Records of others have an arm, but often no policy.
 pub(super) fn choice(row: &mut Row) -> Result<Option<Choice>, FileError> {
-    let Some(policy) = row.text_if_any("choice_policy")? else { return Ok(None) };
+    let (policy, arm) = (row.text_if_any("choice_policy")?, read_arm(row)?);
+    if policy.is_none() && arm.is_none() {
+        return Ok(None);
+    }
     let (rule, cc) = (row.text_if_any("choice_rule")?, row.text_if_any("choice_cc")?);
-    Ok(Some(Choice { policy, rule: rule.unwrap_or_default(), cc, arm: read_arm(row)? }))
+    let (policy, rule) = (policy.unwrap_or_default(), rule.unwrap_or_default());
+    Ok(Some(Choice { policy, rule, cc, arm }))
 }
 
 /// `None` if no experiment with known shares chose, as of a log.

@@ -3,6 +3,7 @@
 use uncork_decide::{EffectState, interval_state};
 use uncork_flow::FlowRecord;
 use uncork_report::lab::{Answer, AnswerKind, Better, Estimate, Payer, Price, Transfers};
+use uncork_units::TimeDelta;
 
 use super::results::RunResults;
 use super::starts;
@@ -15,6 +16,8 @@ const ALIKE: f64 = 0.01;
 const PRICE_RATIO: f64 = 1.2;
 const PRICE_RETRANSMITTED: f64 = 0.001;
 const PRICE_QUEUE_S: f64 = 0.002;
+/// Of more classes that share links, each is compared with the first only: pairs grow with the square.
+const MAX_EACH_WITH_EACH: usize = 8;
 /// Minimum reported difference of Jain's index.
 const PRICE_JAIN: f64 = 0.05;
 /// Minimum reported change for other classes, if the interval excludes 1.
@@ -61,7 +64,7 @@ fn pairs<'a>(results: &RunResults<'a>, not_compared: &mut Vec<String>) -> Vec<Co
     for (nth, axis, classes) in choices {
         pairs.extend(along(results, (nth, axis), &classes, not_compared));
     }
-    pairs.extend(cells().flat_map(|cell| between(results, cell)));
+    pairs.extend(cells().flat_map(|cell| between(results, cell, not_compared)));
     pairs
 }
 
@@ -112,10 +115,7 @@ fn along<'a>(
                     "{} is not compared with {}: {flows} flows against {others}.",
                     names.0, names.1
                 );
-                // In each cell of other axes again.
-                if not_compared.last() != Some(&sentence) {
-                    not_compared.push(sentence);
-                }
+                say_once(not_compared, sentence);
                 continue;
             }
             pairs.push(ComparedPair {
@@ -156,12 +156,20 @@ fn within<'a>(results: &RunResults<'a>, cell: usize) -> Vec<ComparedPair<'a>> {
     pairs
 }
 
-/// Stream classes on the same links with different controllers or paths, each compared with the next.
-fn between<'a>(results: &RunResults<'a>, at: usize) -> Vec<ComparedPair<'a>> {
+/// Stream classes on the same links with different controllers or paths, each compared with the next. Media with a rate of their
+/// own take no more than that.
+fn between<'a>(
+    results: &RunResults<'a>,
+    at: usize,
+    not_compared: &mut Vec<String>,
+) -> Vec<ComparedPair<'a>> {
     let cell = &results.scenario.cells[at];
     let plans = cell.classes.iter().zip(&cell.plan.flows);
-    let streams = plans.filter(|(class, _)| {
-        !class.background && class.carries == Carries::Streams && class.ccs.len() == 1
+    let streams = plans.filter(|(class, plan)| {
+        !class.background
+            && class.carries == Carries::Streams
+            && class.ccs.len() == 1
+            && !plan.work.is_media()
     });
     let streams: Vec<_> = streams.collect();
     let side = |class: &Class| ComparedSamples {
@@ -170,10 +178,22 @@ fn between<'a>(results: &RunResults<'a>, at: usize) -> Vec<ComparedPair<'a>> {
         flows: Selection { class: Some(class.name.clone()), ..Selection::default() },
     };
     let mut pairs = Vec::new();
-    for (nth, (class, plan)) in streams.iter().enumerate() {
+    let is_first_alone = streams.len() > MAX_EACH_WITH_EACH;
+    if is_first_alone {
+        let (count, first) = (streams.len(), &streams[0].0.name);
+        let sentence = format!("Of {count} classes each is compared with {first} only.");
+        say_once(not_compared, sentence);
+    }
+    let baselines = if is_first_alone { 1 } else { streams.len() };
+    for (nth, (class, plan)) in streams.iter().enumerate().take(baselines) {
         for (over, other) in &streams[nth + 1..] {
             let differs = class.ccs != over.ccs || plan.rtt != other.rtt || plan.path != other.path;
             if differs && cell.plan.meet(plan, other) {
+                let [own, of_other] = [cell.span(class, plan), cell.span(over, other)];
+                if !is_together(own, of_other) {
+                    say_once(not_compared, apart([class, over], [own, of_other]));
+                    continue;
+                }
                 let place = results.label(at, &Selection::default(), (&[], ""));
                 let (choice, baseline) = (side(class), side(over));
                 let of = String::new();
@@ -190,6 +210,29 @@ fn between<'a>(results: &RunResults<'a>, at: usize) -> Vec<ComparedPair<'a>> {
         }
     }
     pairs
+}
+
+/// In each cell of other axes a sentence comes again.
+fn say_once(not_compared: &mut Vec<String>, sentence: String) {
+    if !not_compared.contains(&sentence) {
+        not_compared.push(sentence);
+    }
+}
+
+/// Whether two classes send at the same time, but for a tenth: only then do their rates say what they take from each other.
+fn is_together([from, to]: [TimeDelta; 2], [other_from, other_to]: [TimeDelta; 2]) -> bool {
+    let common = to.min(other_to) - from.max(other_from);
+    let all = to.max(other_to) - from.min(other_from);
+    common >= all - all.divided_by(10)
+}
+
+fn apart([class, over]: [&Class; 2], [own, other]: [[TimeDelta; 2]; 2]) -> String {
+    let [from, to, other_from, other_to] =
+        [own[0], own[1], other[0], other[1]].map(TimeDelta::as_secs_f64);
+    format!(
+        "{} is not compared with {}: they send at different times, {from} to {to} s and {other_from} to {other_to} s.",
+        class.name, over.name
+    )
 }
 
 /// The metrics by which a class is compared.
@@ -275,12 +318,14 @@ impl ComparedPair<'_> {
         if answer.is_by_order() { undecided_by_order(answer) } else { answer }
     }
 
-    /// The result if one median is infinite, without a ratio: based on both intervals.
+    /// The result if one median is infinite or both are nothing, without a ratio: based on both intervals.
     fn kind_of_unfinished(&self, results: &RunResults<'_>, quantity: Quantity) -> AnswerKind {
         let samples = |side: &ComparedSamples| results.samples(&[side.cell], &side.flows, quantity);
         let (choice, baseline) = (samples(&self.choice), samples(&self.baseline));
-        if choice.value().is_none() && baseline.value().is_none() {
-            return AnswerKind::Unknown;
+        match choice.value().zip(baseline.value()) {
+            None if choice.value().or(baseline.value()).is_none() => return AnswerKind::Unknown,
+            Some((0.0, 0.0)) => return AnswerKind::Alike,
+            _ => {}
         }
         match choice.limits().zip(baseline.limits()) {
             Some(((_, high), (low, _))) if high < low => AnswerKind::Better,
@@ -295,7 +340,29 @@ impl ComparedPair<'_> {
             !self.competes || cost.metric != Metric::Jain
         });
         let own = own.filter_map(|cost| self.own_price(results, cost));
-        own.chain(self.unevenness(results)).chain(self.others(results)).collect()
+        let slowest = self.slowest(results);
+        slowest
+            .into_iter()
+            .chain(own)
+            .chain(self.unevenness(results))
+            .chain(self.others(results))
+            .collect()
+    }
+
+    /// The slowest tenth of objects, as a cost of the side with the better median, or no worse one.
+    fn slowest(&self, results: &RunResults<'_>) -> Option<Price> {
+        if cares(self.class) != [completion(0.5)] {
+            return None;
+        }
+        let sides = [&self.choice, &self.baseline];
+        let [tail, median] = [0.9, 0.5].map(|quantile| settled(results, quantile, sides));
+        let payer = match tail? {
+            AnswerKind::Worse if median != tail => Payer::Choice,
+            AnswerKind::Better if median != tail => Payer::Baseline,
+            _ => return None,
+        };
+        let [value, baseline] = sides.map(|side| side.value(results, completion(0.9)));
+        Some(price("", completion(0.9), (value?, baseline?), Some(payer)))
     }
 
     /// Streams that share a link unevenly, as a cost of the side that gets more.
@@ -364,6 +431,9 @@ impl ComparedPair<'_> {
         let less_is_better = quantity.metric.better() != Some(Better::Higher);
         let ratio = ratio(results, quantity, &choice, &baseline);
         let notable = ratio.filter(|ratio| (ratio.value - 1.0).abs() >= PRICE_OTHERS);
+        // The median alone may be that of times in which the link is empty.
+        let notable = notable
+            .filter(|found| !is_against_the_tail(results, quantity, found, [&choice, &baseline]));
         let payer = notable.and_then(|ratio| match kind(&ratio, less_is_better) {
             AnswerKind::Worse => Some(Payer::Choice),
             AnswerKind::Better => Some(Payer::Baseline),
@@ -382,8 +452,8 @@ impl ComparedSamples {
 
     /// The minimum and the maximum such percentage of a run, if it depends on who starts first.
     fn share_over_orders(&self, results: &RunResults<'_>, class: &Class) -> Option<[f64; 2]> {
-        let found = starts::dependences(results, self.cell);
-        let [low, high] = starts::range(&found, &class.name, &self.name)?;
+        let found = results.dependences(self.cell);
+        let [low, high] = starts::range(found, &class.name, &self.name)?;
         self.per_flow(results, low).zip(self.per_flow(results, high)).map(<[f64; 2]>::from)
     }
 
@@ -436,6 +506,33 @@ fn ratio(
     let at = &results.scenario.cells[baseline.cell].point;
     let over = Selection { at: at.iter().copied().enumerate().collect(), ..baseline.flows.clone() };
     results.estimate(&[choice.cell], &choice.flows, quantity, Some(&over))
+}
+
+fn completion(quantile: f64) -> Quantity {
+    Quantity { metric: Metric::Completion, statistic: Statistic::Quantile(quantile) }
+}
+
+/// What this quantile of completion times says of two sides, if the difference is large enough to be reported.
+fn settled(
+    results: &RunResults<'_>,
+    quantile: f64,
+    [choice, baseline]: [&ComparedSamples; 2],
+) -> Option<AnswerKind> {
+    let found = ratio(results, completion(quantile), choice, baseline)?;
+    let kind = kind(&found, true);
+    let is_settled = matches!(kind, AnswerKind::Better | AnswerKind::Worse);
+    (is_settled && (found.value - 1.0).abs() >= PRICE_OTHERS).then_some(kind)
+}
+
+/// Whether the slowest tenth of objects says the opposite of their median.
+fn is_against_the_tail(
+    results: &RunResults<'_>,
+    quantity: Quantity,
+    median: &Estimate,
+    sides: [&ComparedSamples; 2],
+) -> bool {
+    quantity == completion(0.5)
+        && settled(results, 0.9, sides).is_some_and(|tail| tail != kind(median, true))
 }
 
 fn price(

@@ -19,7 +19,9 @@ pub(crate) fn doubts(results: &RunResults<'_>) -> Vec<String> {
         for flow in &cell.plan.flows {
             let Some(queue) = queue(&cell.plan, flow) else { continue };
             for cc in &flow.ccs {
-                let Some(answer) = unexpected(cc.algorithm(), flow.ecn, queue) else { continue };
+                let Some(answer) = unexpected(cc.algorithm(), flow.ecn_of(cc), queue) else {
+                    continue;
+                };
                 let key = (flow.name.as_str(), cc.to_string(), queue.to_string());
                 let of_class = results.of_cell(index).iter().flat_map(|run| &run.flows);
                 let of_cc = of_class.filter(|it| it.group == flow.name && it.cc == key.1.as_str());

@@ -2,6 +2,8 @@
 
 mod answers;
 mod comparisons;
+#[cfg(test)]
+mod conclusions;
 mod document;
 mod estimate;
 mod figures;

@@ -1,5 +1,7 @@
 //! The runs of a scenario, and estimates from them.
 
+use std::cell::OnceCell;
+
 use uncork_flow::{jain_index, mean};
 use uncork_report::lab::{Estimate, axis_title};
 use uncork_units::Time;
@@ -8,12 +10,15 @@ use super::comparisons::chosen;
 use super::estimate::{Range, Samples};
 use super::outcome::RunOutcome;
 use super::samples::{CellRuns, Sample};
+use super::starts::{self, Dependence};
 use crate::scenario::{Metric, MetricUnit, Quantity, Scenario, Selection, Statistic};
 
 /// The runs of a scenario, grouped by cell and ordered by seed.
 pub(crate) struct RunResults<'a> {
     pub(crate) scenario: &'a Scenario,
     runs: Vec<&'a [RunOutcome]>,
+    /// By cell, found when first asked for: all pairs of classes ask.
+    dependences: Vec<OnceCell<Vec<Dependence>>>,
 }
 
 impl<'a> RunResults<'a> {
@@ -24,7 +29,14 @@ impl<'a> RunResults<'a> {
             let to = runs.partition_point(|run| run.cell <= cell);
             &runs[from..to]
         };
-        Self { scenario, runs: (0..scenario.cells.len()).map(of_cell).collect() }
+        let cells = scenario.cells.len();
+        let dependences = vec![OnceCell::new(); cells];
+        Self { scenario, runs: (0..cells).map(of_cell).collect(), dependences }
+    }
+
+    /// The groups of a cell with a share that depends on their starts.
+    pub(super) fn dependences(&self, cell: usize) -> &[Dependence] {
+        self.dependences[cell].get_or_init(|| starts::dependences(self, cell))
     }
 
     /// The runs of a cell.

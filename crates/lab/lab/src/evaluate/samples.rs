@@ -1,12 +1,13 @@
 //! Extracts samples of a metric from records.
 
 use uncork_flow::{FlowRecord, RequestRecord, jain_index};
+use uncork_path::LinkRate;
 use uncork_units::{Time, TimeDelta};
 
 use super::outcome::RunOutcome;
 use super::window::{SampleWindow, SampleWindows};
 use crate::compare::wire_bytes;
-use crate::scenario::{Carries, FlowPlan, Metric, Scenario, Selection};
+use crate::scenario::{Carries, Class, FlowPlan, Metric, Scenario, Selection};
 
 /// A value and its cluster. Values of a cluster have something in common, such as the seed that
 /// determined packet losses.
@@ -241,19 +242,44 @@ impl<'a> CellRuns<'a> {
         classes
     }
 
-    /// Bytes that the selected flows delivered, with headers, over the bytes that their link could carry.
+    /// Bytes that the selected flows delivered, with headers, over the bytes that their slowest links could carry.
     fn utilisation(&self, run: &RunOutcome) -> Option<f64> {
+        if self.has_no_flow_yet(run) {
+            return Some(0.0);
+        }
         let window = self.together(run)?;
-        let first = self.flows(run).next()?;
-        let capacity = self.capacity(run, &first.group, window)?;
+        let mut links: Vec<(usize, u64)> = Vec::new();
+        for class in self.classes(run) {
+            let slowest = self.slowest_link(run, class, window)?;
+            if links.iter().all(|(place, _)| *place != slowest.0) {
+                links.push(slowest);
+            }
+        }
+        let capacity: u64 = links.into_iter().map(|(_, capacity)| capacity).sum();
         let bytes = self.sum(run, FlowRecord::delivered_after_warmup);
         (capacity > 0).then(|| wire_bytes(bytes) as f64 / capacity as f64)
     }
 
-    /// Bytes that the link of a class could send so that they arrived within `window`.
-    fn capacity(&self, run: &RunOutcome, class: &str, window: SampleWindow) -> Option<u64> {
+    /// Whether a class that shares links has no flow in this run, because nothing arrived. It uses none of its link.
+    fn has_no_flow_yet(&self, run: &RunOutcome) -> bool {
+        let has = |class: &Class| {
+            self.of.class.as_ref() == Some(&class.name)
+                && !class.own_links
+                && self.of.cc.as_ref().is_none_or(|cc| class.ccs.contains(cc))
+        };
+        self.flows(run).next().is_none() && self.scenario.cells[run.cell].classes.iter().any(has)
+    }
+
+    /// The link of a class with the smallest capacity: its place, and the bytes that it could send so that they arrived within
+    /// `window`.
+    fn slowest_link(
+        &self,
+        run: &RunOutcome,
+        class: &str,
+        window: SampleWindow,
+    ) -> Option<(usize, u64)> {
         let cell = &self.scenario.cells[run.cell];
-        let (path, rate) = cell.link_of(class, run.seed)?;
+        let (path, links) = cell.links_of(class, run.seed)?;
         let rtts = self.classes(run).into_iter().filter_map(|class| {
             let plan = cell.plan.flows.iter().find(|plan| plan.name == *class)?;
             Some(plan.rtt.unwrap_or(path.rtt).divided_by(2))
@@ -269,12 +295,18 @@ impl<'a> CellRuns<'a> {
             *most + jitter
         };
         let at = |nanos: u64, before: TimeDelta| {
-            rate.capacity(Time::from_nanos(nanos.saturating_sub(before.as_nanos())))
+            Time::from_nanos(nanos.saturating_sub(before.as_nanos()))
         };
-        Some(at(window.to, *least).saturating_sub(at(window.from, early)))
+        let (from, to) = (at(window.from, early), at(window.to, *least));
+        let capacity = |rate: &LinkRate| rate.capacity(to).saturating_sub(rate.capacity(from));
+        let capacities = links.iter().map(|(place, rate)| (*place, capacity(rate)));
+        capacities.min_by_key(|(_, capacity)| *capacity)
     }
 
     fn share(&self, run: &RunOutcome) -> Option<f64> {
+        if self.has_no_flow_yet(run) {
+            return Some(0.0);
+        }
         self.flows(run).next()?;
         let delivered = FlowRecord::delivered_after_warmup;
         let met = self.classes_met(run);
@@ -295,7 +327,15 @@ impl<'a> CellRuns<'a> {
         met.map(|(class, _)| class.name.as_str()).collect()
     }
 
+    /// Of flows that have nothing in common it is no measure of fairness.
     fn jain(&self, run: &RunOutcome) -> Option<f64> {
+        let (plan, classes) = (&self.scenario.cells[run.cell].plan, self.classes(run));
+        let flows = || plan.flows.iter().filter(|flow| classes.contains(&flow.name.as_str()));
+        let meets =
+            |one: &FlowPlan| flows().all(|other| one.name == other.name || plan.meet(one, other));
+        if !flows().all(meets) {
+            return None;
+        }
         let windows = SampleWindows::of(self.scenario, run);
         let of_flow = |flow| Some(goodput(flow, self.window(&windows, run, flow)?));
         let goodputs: Vec<f64> = self.flows(run).filter_map(of_flow).collect();

@@ -14,7 +14,7 @@ const MIN_RUNS: usize = 3;
 const MIN_ERRORS: f64 = 3.0;
 
 /// A group of flows. Its share differs between runs in which it starts first and other runs.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Dependence {
     cell: usize,
     class: String,
@@ -33,7 +33,7 @@ impl Dependence {
 }
 
 /// The group with the share that depends most on its start.
-fn largest(found: impl IntoIterator<Item = Dependence>) -> Option<Dependence> {
+fn largest<'a>(found: impl IntoIterator<Item = &'a Dependence>) -> Option<&'a Dependence> {
     found.into_iter().max_by(|one, other| one.size().total_cmp(&other.size()))
 }
 
@@ -42,11 +42,11 @@ fn largest(found: impl IntoIterator<Item = Dependence>) -> Option<Dependence> {
 pub(crate) fn warning(results: &RunResults<'_>) -> Option<String> {
     let cells = 0..results.scenario.cells.len();
     let shared: Vec<usize> = cells.filter(|cell| groups(results, *cell).len() > 1).collect();
-    let of_cell = |cell: &usize| largest(dependences(results, *cell));
-    let found: Vec<Dependence> = shared.iter().filter_map(of_cell).collect();
+    let of_cell = |cell: &usize| largest(results.dependences(*cell));
+    let found: Vec<&Dependence> = shared.iter().filter_map(of_cell).collect();
     let count = found.len();
     let Dependence { cell, cc, first, later, range: [low, high], .. } = largest(found)?;
-    let place = match cell_name(results.scenario, cell) {
+    let place = match cell_name(results.scenario, *cell) {
         name if name.is_empty() => String::new(),
         name => format!("; most with {name}"),
     };
@@ -75,7 +75,7 @@ fn groups(results: &RunResults<'_>, cell: usize) -> Vec<(String, String)> {
 }
 
 /// The groups of a cell with a share that depends on their starts.
-pub(crate) fn dependences(results: &RunResults<'_>, cell: usize) -> Vec<Dependence> {
+pub(super) fn dependences(results: &RunResults<'_>, cell: usize) -> Vec<Dependence> {
     let groups = groups(results, cell);
     if groups.len() < 2 {
         return Vec::new();
@@ -84,15 +84,16 @@ pub(crate) fn dependences(results: &RunResults<'_>, cell: usize) -> Vec<Dependen
         let start = |group: &&(String, String)| mean_start(run, group).unwrap_or(f64::INFINITY);
         groups.iter().min_by(|one, other| start(one).total_cmp(&start(other))).cloned()
     };
+    let firsts: Vec<_> = results.of_cell(cell).iter().map(first).collect();
     let dependences = groups.iter().filter_map(|group| {
         let (class, cc) = group;
         let of =
             Selection { class: Some(class.clone()), cc: Some(cc.clone()), ..Selection::default() };
         let (mut when_first, mut when_later) = (Vec::new(), Vec::new());
-        for run in results.of_cell(cell) {
+        for (run, first) in results.of_cell(cell).iter().zip(&firsts) {
             let view = CellRuns::new(results.scenario, std::slice::from_ref(run), &of);
             let shares = view.samples(Metric::Share).into_iter().map(|sample| sample.value);
-            let is_first = first(run).as_ref() == Some(group);
+            let is_first = first.as_ref() == Some(group);
             if is_first { &mut when_first } else { &mut when_later }.extend(shares);
         }
         let (first, later) = apart(&when_first, &when_later)?;

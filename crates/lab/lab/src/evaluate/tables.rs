@@ -52,9 +52,8 @@ fn of_cell(results: &RunResults<'_>, cell: usize) -> Cell {
         let all = (ccs.len() > 1 && !class.own_links).then_some((class, None));
         all.into_iter().chain(ccs.into_iter().map(move |cc| (class, Some(cc))))
     });
-    let by_order = starts::dependences(results, cell);
-    let classes =
-        members.map(|(class, cc)| of_class(results, cell, class, cc, &by_order)).collect();
+    let by_order = results.dependences(cell);
+    let classes = members.map(|(class, cc)| of_class(results, cell, class, cc, by_order)).collect();
     Cell { point: described.point.clone(), classes }
 }
 

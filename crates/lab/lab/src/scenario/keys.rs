@@ -249,7 +249,11 @@ pub(super) const CLASS: &[Key] = &[
         "each starts at a random time within this span after `start`",
     ),
     Key::new("rtt", "round-trip time instead of the path's"),
-    Key::with_default("ecn", r#"`"none"`"#, r#"`"none"`, `"ect0"`, `"ect1"`; see [marks](#marks)"#),
+    Key::with_default(
+        "ecn",
+        r#"`"ect1"` with `prague`, else `"none"`"#,
+        r#"`"none"`, `"ect0"`, `"ect1"`; see [marks](#marks)"#,
+    ),
     Key::with_default(
         "accecn",
         r#"`"option"` with ECT(1), else `"none"`"#,

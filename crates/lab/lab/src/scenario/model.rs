@@ -2,12 +2,12 @@
 
 use uncork_cc::CcSpec;
 use uncork_flow::FlowRecord;
-use uncork_path::{HostJitter, LinkRate, PathSpec, own_link_rate};
+use uncork_path::{HostJitter, LinkRate, PathSpec, link_rate};
 use uncork_sim::{Offload, RunSpec};
 use uncork_units::{Rate, Time, TimeDelta};
 
 use super::measured::Carries;
-use super::plan::{CellPlan, ClientActivity, FlowPlan, PathPlan, SingleActivity};
+use super::plan::{CellPlan, ClientActivity, FlowPlan, PathPlan};
 use super::question::{Figure, Published, Threshold};
 
 /// A scenario: every combination of its axes' values is a cell, and every cell runs with every
@@ -130,6 +130,13 @@ impl Class {
 }
 
 impl Cell {
+    /// When the flows of a class start and end at the latest.
+    pub(crate) fn span(&self, class: &Class, plan: &FlowPlan) -> [TimeDelta; 2] {
+        let end = self.end.since(Time::ZERO);
+        let lasts = class.lasts.unwrap_or(TimeDelta::MAX);
+        [plan.start.min(end), (plan.start + lasts).min(end)]
+    }
+
     /// End of measurement of an unfinished flow, in nanoseconds since the start of the run.
     pub(crate) fn end_of(&self, flow: &FlowRecord) -> u64 {
         let class = self.classes.iter().find(|class| class.name == flow.group);
@@ -141,20 +148,24 @@ impl Cell {
 
     fn is_media(&self, flow: &FlowRecord) -> bool {
         let plan = self.plan.flows.iter().find(|plan| flow.group == plan.name);
-        let media =
-            |plan: &FlowPlan| matches!(plan.work, ClientActivity::One(SingleActivity::Media(_)));
-        plan.is_some_and(media)
+        plan.is_some_and(|plan| plan.work.is_media())
     }
 
-    /// The path of a class, and its rate in the run with `seed`; `None` if each flow has links of
-    /// its own.
-    pub(crate) fn link_of(&self, class: &str, seed: u64) -> Option<(&PathSpec, LinkRate)> {
+    /// The path of a class, and the links that it crosses: their places and rates in the run with `seed`.
+    /// `None` if each flow has links of its own.
+    pub(crate) fn links_of(
+        &self,
+        class: &str,
+        seed: u64,
+    ) -> Option<(&PathSpec, Vec<(usize, LinkRate)>)> {
         let plan = self.plan.flows.iter().find(|plan| plan.name == class)?;
         let path = self.plan.paths.get(plan.path).filter(|path| !path.own_per_flow)?;
         // Paths of populations come after the shared ones, see `Builder::new`.
         let before = self.plan.paths[..plan.path].iter().filter(|path| !path.own_per_flow).count();
-        let rate = own_link_rate(&path.spec, (self.plan.links.len(), before), seed);
-        Some((&path.spec, rate))
+        let own = (self.plan.links.len() + before, &path.spec.link);
+        let shared = path.spec.via.iter().map(|place| (*place, &self.plan.links[*place]));
+        let links = shared.chain([own]).map(|(place, link)| (place, link_rate(link, place, seed)));
+        Some((&path.spec, links.collect()))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The runs of a cell, before a seed draws values.
 
 use uncork_apps::{CbrSpec, ClientSpec, ObjectSizes};
-use uncork_cc::{CcSpec, InitialWindow, ResumeHint};
+use uncork_cc::{Algorithm, CcSpec, InitialWindow, ResumeHint};
 use uncork_path::{Buffer, Ecn, LinkSpec, LossSpec, PathSpec, RateSpec, Step};
 use uncork_sim::{AccEcn, AckPolicy, CommandSpec, FlowSpec, Migration};
 use uncork_units::{Rate, TimeDelta};
@@ -56,7 +56,8 @@ pub(crate) struct FlowPlan {
     /// `None` until it is known whether links are shared.
     pub(crate) spread: Option<TimeDelta>,
     pub(crate) rtt: Option<TimeDelta>,
-    pub(crate) ecn: Ecn,
+    /// `None`: by the controller, see [`Self::ecn_of`].
+    pub(crate) ecn: Option<Ecn>,
     pub(crate) accecn: Option<AccEcn>,
     pub(crate) initial_window: Option<InitialWindow>,
     pub(crate) resume: Option<ResumeHint>,
@@ -112,6 +113,11 @@ pub(crate) enum ArrivalPlan {
 }
 
 impl ClientActivity {
+    /// Whether it sends at its own pace, however much the path carries.
+    pub(crate) fn is_media(&self) -> bool {
+        matches!(self, Self::One(SingleActivity::Media(_)))
+    }
+
     /// Duration of a flow, if independent of what arrives.
     pub(crate) fn lasts(&self) -> Option<TimeDelta> {
         match self {
@@ -138,7 +144,7 @@ impl FlowPlan {
             connect: None,
             spread: None,
             rtt: None,
-            ecn: Ecn::NotEct,
+            ecn: None,
             accecn: None,
             initial_window: None,
             resume: None,
@@ -149,6 +155,12 @@ impl FlowPlan {
             host: None,
             work,
         }
+    }
+
+    /// What a flow with this controller sends. Prague is for ECT(1) (RFC 9331 §4.1); without it, it is another controller.
+    pub(crate) fn ecn_of(&self, cc: &CcSpec) -> Ecn {
+        let is_prague = cc.algorithm() == Algorithm::Prague;
+        self.ecn.unwrap_or(if is_prague { Ecn::Ect1 } else { Ecn::NotEct })
     }
 
     /// The index by which client `index` draws. With `paired`, one client per controller has the

@@ -64,9 +64,17 @@ pub(super) fn sentence(answer: &Answer, seeds: u64) -> String {
     let lacks = unfinished(answer);
     let statement = match (answer.kind, &answer.ratio, lacks) {
         (_, None, Some(counts)) => format!("{subject} {counts}"),
-        (AnswerKind::Unknown, ..) | (_, None, None) => {
-            format!("{subject} and {baseline} cannot be compared: nothing was measured")
+        (AnswerKind::Alike, None, None) => {
+            format!(
+                "{subject} {} {baseline}: {} is 0 with both",
+                equal(answer),
+                spelled(&answer.metric)
+            )
         }
+        (AnswerKind::Unknown, ..) | (_, None, None) => format!(
+            "{subject} and {baseline} cannot be compared: too few samples of {}, or none",
+            spelled(&answer.metric)
+        ),
         (_, Some(ratio), lacks) => {
             let statement = compared(answer, ratio, (&subject, &baseline), seeds);
             lacks.map_or(statement.clone(), |counts| format!("{statement}, and {counts}"))
@@ -321,9 +329,18 @@ fn prices(answer: &Answer) -> String {
         let prices = answer.prices.iter().filter(|price| price.payer == Some(payer));
         prices.map(|price| clause(price, payer)).collect::<Vec<_>>()
     };
-    let name = |side: Payer| match side {
-        Payer::Choice => &answer.choice,
-        Payer::Baseline => &answer.baseline,
+    let name = |side: Payer| {
+        let (class, controller) = match side {
+            Payer::Choice => (&answer.class, &answer.choice),
+            Payer::Baseline => (&answer.baseline_class, &answer.baseline),
+        };
+        if !answer.of.is_empty() {
+            format!("with {controller}, {class}")
+        } else if answer.choice == answer.baseline {
+            format!("{class} ({controller})")
+        } else {
+            controller.clone()
+        }
     };
     let (first, other) = match subject(answer) {
         Payer::Choice => (Payer::Choice, Payer::Baseline),
@@ -361,6 +378,7 @@ fn clause(price: &Price, payer: Payer) -> String {
     match price.metric.as_str() {
         "jain_mean" if is_of_all => format!("shares unevenly: Jain {paid}, where 1 is even"),
         "retransmitted_mean" => format!("retransmits {paid} against {than}"),
+        "completion_p90" => format!("takes {paid} at p90 against {than}"),
         "queue_delay_p95" => format!("queues {paid} at p95 against {than}"),
         _ => format!("shares less evenly: Jain {paid} against {than}"),
     }

@@ -263,7 +263,8 @@ class Queries:
         """The same of several metrics of one kind, by ``metric``."""
         if self.prepared is None or self.prepared.values is None or metrics[0].kind == "ratio":
             return ibis.union(*(self.metric(one).mutate(metric=ibis.literal(one.name)) for one in metrics))
-        values = in_scope(self.prepared.values, self.plan)
+        # They are of the experiment, and have no column of it.
+        values = in_scope(self.prepared.values, replace(self.plan, experiment=None))
         # DuckDB makes a join of `isin`, and a slow window over it.
         values = values.filter(ibis.or_(*(values["metric"] == one.name for one in metrics)))
         by, unit = ("metric", *self.plan.by), ["unit"] if self._has_units() else []
@@ -419,6 +420,10 @@ def in_scope(records: ir.Table, plan: ReducePlan) -> ir.Table:
         is_watch = (t["engine"] == "watch") & (scope == "connection")
         conditions.append((scope == plan.scope) | scope.isnull() | is_watch)
     if plan.experiment is not None:
+        if "arm_experiment" not in known:
+            raise InputError(
+                "--experiment", "the records have no column 'arm_experiment'", "leave the option out"
+            )
         conditions.append(t["arm_experiment"] == plan.experiment)
     since, until = plan.window
     if since is not None:

@@ -128,10 +128,9 @@ fn connect(section: &Section<'_>, work: &ClientActivity) -> Result<Option<Connec
     Ok(connect)
 }
 
-fn ecn(section: &Section<'_>) -> Result<Ecn> {
+fn ecn(section: &Section<'_>) -> Result<Option<Ecn>> {
     let known = [("none", Ecn::NotEct), ("ect0", Ecn::Ect0), ("ect1", Ecn::Ect1)];
-    let ecn = section.read("ecn", |node| node.choice("codepoint of ECN", &known))?;
-    Ok(ecn.unwrap_or(Ecn::NotEct))
+    section.read("ecn", |node| node.choice("codepoint of ECN", &known))
 }
 
 fn accecn(section: &Section<'_>) -> Result<Option<AccEcn>> {
