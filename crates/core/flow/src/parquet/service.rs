@@ -173,13 +173,13 @@ fn ecn(row: &mut Row) -> Result<Option<EcnUse>, FileError> {
     EcnUse::named(&name).map(Some).ok_or_else(unknown)
 }
 
-/// `None` without a policy and an arm. Records of others have an arm, but often no policy.
+/// `None` without a policy, a rule and an arm. Records of others have an arm, but often no policy.
 pub(super) fn choice(row: &mut Row) -> Result<Option<Choice>, FileError> {
-    let (policy, arm) = (row.text_if_any("choice_policy")?, read_arm(row)?);
-    if policy.is_none() && arm.is_none() {
+    let (policy, rule) = (row.text_if_any("choice_policy")?, row.text_if_any("choice_rule")?);
+    let (cc, arm) = (row.text_if_any("choice_cc")?, read_arm(row)?);
+    if policy.is_none() && rule.is_none() && arm.is_none() {
         return Ok(None);
     }
-    let (rule, cc) = (row.text_if_any("choice_rule")?, row.text_if_any("choice_cc")?);
     let (policy, rule) = (policy.unwrap_or_default(), rule.unwrap_or_default());
     Ok(Some(Choice { policy, rule, cc, arm }))
 }
