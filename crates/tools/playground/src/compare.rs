@@ -23,7 +23,7 @@ pub struct Comparison {
 pub fn compare(text: &str) -> Result<Comparison, Refusal> {
     let Options { spec, scenario, .. } = Options::parse(text)?;
     let runs = play(&scenario, &items(&scenario))?;
-    let document = SweepResults::new(runs).document(&scenario, spec.command(), false);
+    let document = SweepResults::new(runs).comparison_document(&scenario, spec.command(), false);
     Ok(Comparison { json: document.to_json(), text: document.short_text(Style::Plain) })
 }
 

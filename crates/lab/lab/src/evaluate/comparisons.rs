@@ -2,7 +2,9 @@
 
 use uncork_decide::{EffectState, interval_state};
 use uncork_flow::FlowRecord;
-use uncork_report::lab::{Answer, AnswerKind, Better, Estimate, Payer, Price, Transfers};
+use uncork_report::lab::{
+    Answer, AnswerKind, Better, Estimate, LabDocument, Payer, Price, Transfers,
+};
 use uncork_units::TimeDelta;
 
 use super::results::RunResults;
@@ -23,15 +25,27 @@ const PRICE_JAIN: f64 = 0.05;
 /// Minimum reported change for other classes, if the interval excludes 1.
 const PRICE_OTHERS: f64 = 0.05;
 
-/// Compares each choice of controllers with the first one, for each class. Also returns a sentence for each choice that is not
+/// Compares each choice of controllers with the first one, within each class. Also returns a sentence for each choice that is not
 /// compared, because it has another number of flows.
 pub(crate) fn answers(results: &RunResults<'_>) -> (Vec<Answer>, Vec<String>) {
     let mut not_compared = Vec::new();
     let pairs = pairs(results, &mut not_compared);
+    (answered(results, &pairs), not_compared)
+}
+
+/// Adds what classes on the same links get next to each other.
+pub(crate) fn add_between_classes(results: &RunResults<'_>, document: &mut LabDocument) {
+    let cells = 0..results.scenario.cells.len();
+    let pairs: Vec<_> =
+        cells.flat_map(|cell| between(results, cell, &mut document.not_compared)).collect();
+    document.answers.extend(answered(results, &pairs));
+}
+
+fn answered(results: &RunResults<'_>, pairs: &[ComparedPair<'_>]) -> Vec<Answer> {
     let of_pair = |pair: &ComparedPair<'_>| -> Vec<Answer> {
         pair.cares().into_iter().map(|q| pair.answer(results, q)).collect()
     };
-    (pairs.iter().flat_map(of_pair).collect(), not_compared)
+    pairs.iter().flat_map(of_pair).collect()
 }
 
 /// A class under one choice, and under the baseline.
@@ -64,7 +78,6 @@ fn pairs<'a>(results: &RunResults<'a>, not_compared: &mut Vec<String>) -> Vec<Co
     for (nth, axis, classes) in choices {
         pairs.extend(along(results, (nth, axis), &classes, not_compared));
     }
-    pairs.extend(cells().flat_map(|cell| between(results, cell, not_compared)));
     pairs
 }
 

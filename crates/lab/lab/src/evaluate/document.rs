@@ -6,8 +6,8 @@ use uncork_flow::SeriesPoint;
 use uncork_report::lab::{LabDocument, LabEngine, MatrixAxis};
 
 use super::answers::{published, thresholds};
-use super::comparisons::answers;
-use super::figures::figures;
+use super::comparisons::{add_between_classes, answers};
+use super::figures::{described, usual_figures};
 use super::outcome::RunOutcome;
 use super::results::RunResults;
 use super::{marks, starts, tables};
@@ -30,7 +30,34 @@ pub(crate) fn document(
     command: String,
 ) -> LabDocument {
     let results = RunResults::new(scenario, runs);
-    let (answers, not_compared) = answers(&results);
+    let mut document = without_figures(&results, runs, command);
+    add_between_classes(&results, &mut document);
+    document.thresholds = thresholds(&results);
+    document.published = published(&results);
+    document.figures = if scenario.figures.is_empty() {
+        usual_figures(&results, &document.answers, sampled, &document.command)
+    } else {
+        described(&results, sampled, &document.command)
+    };
+    document
+}
+
+/// The document of a scenario of one class without questions of its own, as a comparison is.
+pub(crate) fn comparison_document(
+    scenario: &Scenario,
+    runs: &[RunOutcome],
+    sampled: &[SampledCell<'_>],
+    command: String,
+) -> LabDocument {
+    let results = RunResults::new(scenario, runs);
+    let mut document = without_figures(&results, runs, command);
+    document.figures = usual_figures(&results, &document.answers, sampled, &document.command);
+    document
+}
+
+fn without_figures(results: &RunResults<'_>, runs: &[RunOutcome], command: String) -> LabDocument {
+    let scenario = results.scenario;
+    let (answers, not_compared) = answers(results);
     let axis = |axis: &crate::scenario::Axis| MatrixAxis {
         key: axis.key.clone(),
         name: axis.name.clone(),
@@ -50,18 +77,18 @@ pub(crate) fn document(
                     Student's t for means, order statistics for quantiles. A p90 needs 10 samples, \
                     a p99 100."
             .into(),
-        thresholds: thresholds(&results),
+        thresholds: Vec::new(),
         axes: scenario.axes.iter().map(axis).collect(),
-        cells: tables::cells(&results),
-        published: published(&results),
+        cells: tables::cells(results),
+        published: Vec::new(),
         assumptions: scenario.assumptions.clone(),
         doubts: [
             doubts(runs),
-            marks::doubts(&results),
-            starts::warning(&results).into_iter().collect(),
+            marks::doubts(results),
+            starts::warning(results).into_iter().collect(),
         ]
         .concat(),
-        figures: figures(&results, &answers, sampled, &command),
+        figures: Vec::new(),
         answers,
         not_compared,
         command,

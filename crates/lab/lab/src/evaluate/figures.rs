@@ -15,23 +15,32 @@ use crate::scenario::{self, Axis, FigureKind, Metric, Places, Quantity, Selectio
 /// Points of one curve of a distribution.
 const CURVE_POINTS: usize = 400;
 
-/// All figures of the scenario, or the default ones if it defines none. `command` reproduces the
-/// runs.
-pub(crate) fn figures(
+/// The figures that the scenario defines.
+pub(crate) fn described(
+    results: &RunResults<'_>,
+    sampled: &[SampledCell<'_>],
+    command: &str,
+) -> Vec<Figure> {
+    let drawn = results.scenario.figures.iter().map(|figure| Drawn {
+        title: figure.title.clone(),
+        caption: figure.caption.clone(),
+        plot: plot(results, sampled, figure),
+    });
+    numbered(results, drawn.collect(), command)
+}
+
+/// The figures of a scenario that defines none.
+pub(crate) fn usual_figures(
     results: &RunResults<'_>,
     answers: &[Answer],
     sampled: &[SampledCell<'_>],
     command: &str,
 ) -> Vec<Figure> {
-    let described = results.scenario.figures.iter().map(|figure| Drawn {
-        title: figure.title.clone(),
-        caption: figure.caption.clone(),
-        plot: plot(results, sampled, figure),
-    });
-    let all = match results.scenario.figures.as_slice() {
-        [] => usual(results, answers, sampled),
-        _ => described.collect(),
-    };
+    numbered(results, usual(results, answers, sampled), command)
+}
+
+/// `command` reproduces the runs.
+fn numbered(results: &RunResults<'_>, drawn: Vec<Drawn>, command: &str) -> Vec<Figure> {
     let figure = |(index, Drawn { title, caption, plot }): (usize, Drawn)| {
         let plot = plot?;
         let seeds = match plot {
@@ -47,7 +56,7 @@ pub(crate) fn figures(
             plot,
         })
     };
-    all.into_iter().enumerate().filter_map(figure).collect()
+    drawn.into_iter().enumerate().filter_map(figure).collect()
 }
 
 fn plot(

@@ -24,6 +24,6 @@ mod within_the_link;
 #[cfg(test)]
 mod wrong_controllers;
 
-pub(crate) use document::{SampledCell, document};
+pub(crate) use document::{SampledCell, comparison_document, document};
 pub(crate) use outcome::outcome;
 pub use outcome::{CommandOutcome, RunOutcome};

@@ -4,7 +4,7 @@ use uncork_flow::{FlowRecord, SeriesPoint};
 use uncork_report::lab::{DataFile, LabDocument};
 
 use super::run::FinishedRun;
-use crate::evaluate::{CommandOutcome, RunOutcome, SampledCell, document};
+use crate::evaluate::{CommandOutcome, RunOutcome, SampledCell, comparison_document, document};
 use crate::scenario::Scenario;
 
 /// Names of the files, in the order of [`SweepResults::files`].
@@ -65,20 +65,36 @@ impl SweepResults {
     /// The result document. `command` reproduces the runs; with `has_files` it lists the files
     /// written next to it.
     pub fn document(&self, scenario: &Scenario, command: String, has_files: bool) -> LabDocument {
+        let document = document(scenario, &self.runs, &self.sampled(scenario), command);
+        if has_files { self.with_files(document) } else { document }
+    }
+
+    /// The same of a comparison, a scenario of one class without questions of its own.
+    pub fn comparison_document(
+        &self,
+        scenario: &Scenario,
+        command: String,
+        has_files: bool,
+    ) -> LabDocument {
+        let sampled = self.sampled(scenario);
+        let document = comparison_document(scenario, &self.runs, &sampled, command);
+        if has_files { self.with_files(document) } else { document }
+    }
+
+    fn sampled(&self, scenario: &Scenario) -> Vec<SampledCell<'_>> {
         let shown = scenario.series_seeds.first();
         let sampled = self.series.iter().filter(|(_, seed, _)| Some(seed) == shown);
-        let sampled = sampled.map(|(cell, _, points)| SampledCell { cell: *cell, points });
-        let sampled: Vec<SampledCell<'_>> = sampled.collect();
-        let mut document = document(scenario, &self.runs, &sampled, command);
-        if has_files {
-            let file = |(name, holds): (&str, &str)| DataFile {
-                name: name.to_owned(),
-                holds: holds.to_owned(),
-            };
-            document.files = CONTENTS.map(file).into();
-            if self.runs.iter().any(|run| !run.commands.is_empty()) {
-                document.files.push(file((COMMAND_FILES, "what programs printed")));
-            }
+        sampled.map(|(cell, _, points)| SampledCell { cell: *cell, points }).collect()
+    }
+
+    fn with_files(&self, mut document: LabDocument) -> LabDocument {
+        let file = |(name, holds): (&str, &str)| DataFile {
+            name: name.to_owned(),
+            holds: holds.to_owned(),
+        };
+        document.files = CONTENTS.map(file).into();
+        if self.runs.iter().any(|run| !run.commands.is_empty()) {
+            document.files.push(file((COMMAND_FILES, "what programs printed")));
         }
         document
     }

@@ -38,7 +38,7 @@ pub(crate) fn run(args: &CompareArgs, matches: &ArgMatches) -> Result<(), Failur
         runs = sampled(&spec, &scenario, runs, args)?;
     }
     let results = SweepResults::new(runs);
-    let document = results.document(&scenario, spec.command(), args.output.is_some());
+    let document = results.comparison_document(&scenario, spec.command(), args.output.is_some());
     if let Some(directory) = &args.output {
         write(directory, &results, &scenario, &document)
             .map_err(|error| Failure::output(directory, &error))?;
