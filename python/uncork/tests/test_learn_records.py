@@ -42,13 +42,19 @@ def counts(records: pa.Table) -> pa.Table:
     return evidence.collect(ibis.memtable(records), SETTINGS, to_arrow)
 
 
-@pytest.fixture
-def learned(tmp_path: Path, counts: pa.Table) -> Path:
+@pytest.fixture(scope="module")
+def active(tmp_path_factory: pytest.TempPathFactory, counts: pa.Table) -> Path:
     """A directory with an active version."""
-    root = tmp_path / "learned"
+    root = tmp_path_factory.mktemp("learned")
     Store(root).plan(SETTINGS, counts, NOW)
     assert main(["apply", str(root)]) == 0
     return root
+
+
+@pytest.fixture
+def learned(active: Path, tmp_path: Path) -> Path:
+    """The same, for one test."""
+    return Path(shutil.copytree(active, tmp_path / "learned", symlinks=True))
 
 
 def on(root: Path, section: str = "large") -> set[str]:

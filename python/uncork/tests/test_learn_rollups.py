@@ -18,14 +18,15 @@ from uncork.learn.settings import HOLDBACK, TABLE_RULE
 from uncork.learn.store import Store
 from uncork.learn.tablefile import date
 
-UNTIL = date(FIRST_DAY + 3)
+DAYS = 2
+UNTIL = date(FIRST_DAY + DAYS)
 WINDOWS = (
     "--control", "ten", "--control-settings", "tcp=cubic,initial_window=10p",
     "--arm", "w20:tcp=cubic,initial_window=20p", "--arm", "w40:tcp=cubic,initial_window=40p",
 )  # fmt: skip
 
 
-def of_a_fleet(days: int = 3, daily: int = 80) -> pa.Table:
+def of_a_fleet(days: int = DAYS, daily: int = 80) -> pa.Table:
     """Records of two listeners. A quarter is of clients for which a table decided, a tenth of the holdback;
     of some the AS or the country is unknown.
     """
@@ -149,12 +150,12 @@ def test_plan__a_new_file__only_its_day_is_read_again(
     some = tmp_path / "rollups"
     some.mkdir()
     for file in rollups.iterdir():
-        if "-20261104T23" not in file.name:
+        if "-20261103T23" not in file.name:
             (some / file.name).symlink_to(file)
     planned(tmp_path / "b", str(some))
     kept = {one.name for one in (tmp_path / "b" / "days").iterdir()}
-    assert len(kept) == 3
-    for file in rollups.glob("*-20261104T23*"):
+    assert len(kept) == DAYS
+    for file in rollups.glob("*-20261103T23*"):
         (some / file.name).symlink_to(file)
     read = []
 
@@ -168,8 +169,8 @@ def test_plan__a_new_file__only_its_day_is_read_again(
     assert planned(tmp_path / "b", str(some)) == of_records
     assert len(read) == 1
     now = {one.name for one in (tmp_path / "b" / "days").iterdir()}
-    assert len(now) == 3
-    assert len(now & kept) == 2
+    assert len(now) == DAYS
+    assert len(now & kept) == DAYS - 1
 
 
 def test_plan__rollups_of_some_days_and_records_of_the_others__the_same_bytes(
@@ -241,7 +242,7 @@ def test_plan__mergers_of_many_hosts__the_same_bytes(
     period: str, of_hosts: Path, of_records: dict[str, bytes], tmp_path: Path
 ) -> None:
     days = merged(of_hosts, tmp_path / "merged", "--period", period)
-    assert len(list(days.iterdir())) == {"1d": 3, "1h": 72, "30min": 144}[period]
+    assert len(list(days.iterdir())) == DAYS * {"1d": 1, "1h": 24, "30min": 48}[period]
     assert planned(tmp_path / "b", str(days)) == of_records
     # The files of hosts next to it count once.
     assert planned(tmp_path / "c", str(days), str(of_hosts)) == of_records
