@@ -1,7 +1,7 @@
 //! The option `bbr3:loss_floor` compared with BBRv1 and BBRv3: its gain under random loss, and no
 //! harm elsewhere.
 
-use crate::common::{Case, Run, case, mean};
+use crate::common::{Case, Run, case, is_complete, mean};
 
 /// Mean over `seeds` of the link utilization from 10 s to `secs`.
 fn used(case: &Case, cc: &str, secs: u64, seeds: u64) -> f64 {
@@ -20,7 +20,9 @@ fn up_to_three_percent_random_loss_it_matches_bbr1() {
     for (mbit, rtt_ms, secs, seeds) in
         [(10, 40, 60, 4), (50, 30, 40, 2), (100, 100, 40, 2), (1000, 20, 20, 1)]
     {
-        for loss in ["0.1%", "1%", "3%"] {
+        // A run at a gigabit takes as long as all others of its loss.
+        let losses = if mbit == 1000 && !is_complete() { 2.. } else { 0.. };
+        for loss in &["0.1%", "1%", "3%"][losses] {
             let case = case(mbit, rtt_ms, 1000).loss(loss);
             let [bbr1, bbr3, floor] =
                 ["bbr1", "bbr3", "bbr3:loss_floor"].map(|cc| used(&case, cc, secs, seeds));
@@ -56,8 +58,10 @@ fn in_shallow_buffers_it_loses_as_little_as_bbr3() {
     ];
     for (mbit, rtt_ms, milli_bdp, flows) in cases {
         let case = case(mbit, rtt_ms, milli_bdp);
+        let seeds = if mbit == 1000 && !is_complete() { 1 } else { 2 };
         let [bbr1, bbr3, floor] = ["bbr1", "bbr3", "bbr3:loss_floor"].map(|cc| {
-            let runs = [1, 2].map(|seed| case.flows(&vec![cc; flows], 30, seed));
+            let runs: Vec<Run> =
+                (1..=seeds).map(|seed| case.flows(&vec![cc; flows], 30, seed)).collect();
             let used = mean(runs.iter().map(|run| run.utilisation(10.0, 30.0)));
             (used, mean(runs.iter().map(|run| percent_lost(run, 10.0, 30.0))))
         });

@@ -6,6 +6,7 @@ use uncork_units::{ByteCount, Ratio, TimeDelta};
 
 use crate::appendix::grid::{Case, EVERYWHERE, Exception, Point, check};
 use crate::appendix::scene::{Scene, ensure};
+use crate::common::is_complete;
 
 #[test]
 fn a_policer_is_conformed_to() {
@@ -39,9 +40,11 @@ fn conform(begun: &mut Scene<'_>) -> Result<(), String> {
         snapshot.bw_shortterm.is_some() && snapshot.inflight_shortterm.is_some()
     });
     bound.ok_or("no short-term bounds")?;
-    scene.run_for(TimeDelta::from_secs(10) + point.round().times(40));
+    // Each second is a million packets at the highest rate.
+    let [settled, counted] = if is_complete() { [10, 15] } else { [5, 10] };
+    scene.run_for(TimeDelta::from_secs(settled) + point.round().times(40));
     let before = scene.view();
-    let span = TimeDelta::from_secs(15) + point.round().times(40);
+    let span = TimeDelta::from_secs(counted) + point.round().times(40);
     let used = scene.utilisation(span);
     let after = scene.view();
     let lost = (after.packets_lost - before.packets_lost) as f64 * f64::from(PACKET_BYTES) * 100.0
