@@ -20,7 +20,7 @@ fn up_to_three_percent_random_loss_it_matches_bbr1() {
     for (mbit, rtt_ms, secs, seeds) in
         [(10, 40, 60, 4), (50, 30, 40, 2), (100, 100, 40, 2), (1000, 20, 20, 1)]
     {
-        // A run at a gigabit takes as long as all others of its loss.
+        // A run at a gigabit takes longer than all others of its loss.
         let losses = if mbit == 1000 && !is_complete() { 2.. } else { 0.. };
         for loss in &["0.1%", "1%", "3%"][losses] {
             let case = case(mbit, rtt_ms, 1000).loss(loss);
