@@ -2,7 +2,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # A build from nothing gains nothing from incremental compilation, and panics name their lines without tables of lines.
-[[ -d target/debug ]] || export CARGO_INCREMENTAL=0 CARGO_PROFILE_TEST_DEBUG=0
+[[ -d target/debug ]] || export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0
 package=python/uncork
 python=target/python
 
