@@ -130,7 +130,7 @@ fn price_of_a_class_is_not_that_of_another_with_the_controller() {
 
 /// BBR makes page loads slow for half of the time, and they fill the other half.
 #[test]
-fn median_that_the_slowest_tenth_contradicts_is_no_gain() {
+fn median_is_printed_with_the_slowest_tenth_that_contradicts_it() {
     let document = document(
         8,
         "[path]\nrate = \"5mbit\"\nrtt = \"40ms\"\n",

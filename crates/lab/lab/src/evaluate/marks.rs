@@ -19,7 +19,7 @@ pub(crate) fn doubts(results: &RunResults<'_>) -> Vec<String> {
         for flow in &cell.plan.flows {
             let Some(queue) = queue(&cell.plan, flow) else { continue };
             for cc in &flow.ccs {
-                let Some(answer) = unexpected(cc.algorithm(), flow.ecn_of(cc), queue) else {
+                let Some(answer) = unexpected(cc.algorithm(), flow.ecn_of(*cc), queue) else {
                     continue;
                 };
                 let key = (flow.name.as_str(), cc.to_string(), queue.to_string());

@@ -327,7 +327,7 @@ impl<'a> CellRuns<'a> {
         met.map(|(class, _)| class.name.as_str()).collect()
     }
 
-    /// Of flows that have nothing in common it is no measure of fairness.
+    /// Flows that share no link cannot be unfair to each other.
     fn jain(&self, run: &RunOutcome) -> Option<f64> {
         let (plan, classes) = (&self.scenario.cells[run.cell].plan, self.classes(run));
         let flows = || plan.flows.iter().filter(|flow| classes.contains(&flow.name.as_str()));

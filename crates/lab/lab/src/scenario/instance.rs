@@ -255,7 +255,7 @@ impl<'a> Builder<'a> {
         let migrations = index_of(&mut run.migrations, &flow.migrations);
         self.run.flows.push(FlowSpec {
             host: flow.host.or(spec.host),
-            ecn: flow.ecn_of(&spec.cc),
+            ecn: flow.ecn_of(spec.cc),
             accecn: flow.accecn,
             rtt: flow.rtt,
             initial_window: flow.initial_window,

@@ -158,7 +158,7 @@ impl FlowPlan {
     }
 
     /// What a flow with this controller sends. Prague is for ECT(1) (RFC 9331 §4.1); without it, it is another controller.
-    pub(crate) fn ecn_of(&self, cc: &CcSpec) -> Ecn {
+    pub(crate) fn ecn_of(&self, cc: CcSpec) -> Ecn {
         let is_prague = cc.algorithm() == Algorithm::Prague;
         self.ecn.unwrap_or(if is_prague { Ecn::Ect1 } else { Ecn::NotEct })
     }
