@@ -4,6 +4,12 @@ use uncork_units::Time;
 
 use crate::event::{Feedback, Lost};
 
+/// Reductions in a row that may be undone; the next one stands. A receiver that claims to have received everything, however late, could
+/// otherwise take back every reduction (RFC 9000 §21.4 knows the like of undelivered packets). With it one of sixteen stands: by the formulas of
+/// Reno and CUBIC such a receiver gets what four and eight connections get, which it could open. Honest paths that reorder pay one of
+/// sixteen reductions.
+const MAX_UNDONE: u8 = 15;
+
 /// A recovery episode lasts from the first loss until the first packet sent after it is
 /// acknowledged (RFC 9002 §7.3.2). One episode is one congestion event, however many packets it
 /// lost.
@@ -22,6 +28,8 @@ pub(crate) struct RecoveryEpisode {
     lost: u32,
     /// Whether the episode may still turn out to be spurious.
     undoable: bool,
+    /// Episodes undone since the latest one that stands.
+    undone: u8,
 }
 
 /// The effect of a feedback on the episode.
@@ -59,7 +67,9 @@ impl RecoveryEpisode {
 
     /// Starts an episode: by loss, by a timeout or by a CE mark.
     pub(crate) fn enter(&mut self, now: Time) {
-        *self = Self { since: self.started, started: now, active: true, lost: 0, undoable: true };
+        let undone = if self.lost > 0 { 0 } else { self.undone };
+        let since = self.started;
+        *self = Self { since, started: now, active: true, lost: 0, undoable: true, undone };
     }
 
     /// How many bytes of `packets` belong to the episode. All of them were declared lost, so they left
@@ -82,7 +92,7 @@ impl RecoveryEpisode {
 
     /// Ignores packets sent before `now` from now on.
     pub(crate) fn forget(&mut self, now: Time) {
-        *self = Self { since: now, started: now, ..Self::default() };
+        *self = Self { since: now, started: now, undone: self.undone, ..Self::default() };
     }
 
     /// Whether a packet sent at `sent` left before the latest episode began, so that it does not
@@ -92,17 +102,23 @@ impl RecoveryEpisode {
     }
 
     /// Packets declared lost had been delivered. Returns true if that makes the whole episode
-    /// spurious, because every packet lost in it has arrived.
+    /// spurious, because every packet lost in it has arrived. After [`MAX_UNDONE`] in a row it stands in any case.
     //= bbr-06 5.5.11.2-1
     pub(crate) fn on_spurious(&mut self, packets: &[Lost]) -> bool {
         let lost_any = self.lost > 0;
         self.lost = self.lost.saturating_sub(self.count(packets));
         let spurious = self.undoable && lost_any && self.lost == 0;
-        if spurious {
-            self.undoable = false;
-            self.active = false;
+        if !spurious {
+            return false;
         }
-        spurious
+        self.undoable = false;
+        if self.undone == MAX_UNDONE {
+            self.undone = 0;
+            return false;
+        }
+        self.undone += 1;
+        self.active = false;
+        true
     }
 
     /// The episode was real (persistent congestion, idle time, migration), so it cannot be undone.
@@ -209,6 +225,34 @@ mod tests {
         report(&mut episode, 20, 13, &[11]);
         assert_eq!(report(&mut episode, 21, 14, &[3]), RecoveryChange::None);
         assert!(episode.on_spurious(&lost(&[11])));
+    }
+
+    /// Ends an episode at `ms` as spurious.
+    fn is_undone(episode: &mut RecoveryEpisode, ms: u64) -> bool {
+        assert_eq!(report(episode, ms, ms - 1, &[ms - 2]), RecoveryChange::Entered);
+        episode.on_spurious(&lost(&[ms - 2]))
+    }
+
+    #[test]
+    fn one_of_sixteen_spurious_episodes_in_a_row_stands() {
+        let mut episode = RecoveryEpisode::default();
+        for run in 0..3 {
+            let undone = (1..=16).map(|n| is_undone(&mut episode, (run * 16 + n) * 10));
+            let undone: Vec<_> = undone.collect();
+            assert_eq!(undone.iter().position(|undone| !undone), Some(15), "run {run}: {undone:?}");
+        }
+        // It stays active, like one with a real loss.
+        assert!(episode.is_active());
+    }
+
+    #[test]
+    fn real_loss_allows_further_undos_and_a_new_path_does_not() {
+        let mut episode = RecoveryEpisode::default();
+        assert!((1..=15).all(|n| is_undone(&mut episode, n * 10)));
+        assert_eq!(report(&mut episode, 200, 199, &[198]), RecoveryChange::Entered);
+        assert!((31..=45).all(|n| is_undone(&mut episode, n * 10)), "the loss at 198 was real");
+        episode.forget(at(500));
+        assert!(!is_undone(&mut episode, 510));
     }
 
     #[test]

@@ -104,3 +104,20 @@ fn ce_mark_inside_an_episode_cancels_the_undo() {
         assert_eq!(host.cc.snapshot().ssthresh != ssthresh, is_restored, "{spec}");
     }
 }
+
+/// RFC 9000 §21.4: a receiver that claims the late arrival of all losses takes back all reductions but one of sixteen.
+#[test]
+fn receiver_that_claims_every_lost_packet_does_not_undo_forever() {
+    for (spec, mut host) in hosts() {
+        let stand: Vec<_> = (1..=32)
+            .filter(|_| {
+                host.lose(1, 1, 3);
+                host.arrive_after_all(1, 1);
+                let stands = host.cc.snapshot().in_recovery;
+                rounds(&mut host, 3);
+                stands
+            })
+            .collect();
+        assert_eq!(stand, [16, 32], "{spec}");
+    }
+}

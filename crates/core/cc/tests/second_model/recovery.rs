@@ -14,6 +14,8 @@ pub(crate) struct Recovery {
     /// Start of the latest episode, and of the previous one.
     start: f64,
     previous_start: f64,
+    /// Undos since the last reduction that was not undone.
+    undone_in_a_row: u32,
     /// Packets lost in this episode that have not arrived.
     missing: BTreeSet<u64>,
     pub(crate) may_undo: bool,
@@ -48,7 +50,10 @@ impl Bbr {
         self.note("recovery");
         let previous_start = self.recovery.start;
         let by_timeout = self.recovery.by_timeout;
+        let stands = !self.recovery.missing.is_empty();
+        let undone_in_a_row = if stands { 0 } else { self.recovery.undone_in_a_row };
         self.recovery = Recovery {
+            undone_in_a_row,
             in_recovery: true,
             start: self.now,
             previous_start,
@@ -106,6 +111,12 @@ impl Bbr {
         }
         if found && self.recovery.missing.is_empty() && self.recovery.may_undo {
             self.recovery.may_undo = false;
+            if self.recovery.undone_in_a_row == 15 {
+                self.note("undo refused");
+                self.recovery.undone_in_a_row = 0;
+                return;
+            }
+            self.recovery.undone_in_a_row += 1;
             self.recovery.in_recovery = false;
             self.recovery.by_timeout = false;
             self.note("undo");
