@@ -19,7 +19,7 @@
 //! | a probe that only saw too many marks also bounds the bandwidth (`bbr_ecn_bw_hi`) | yes | no |
 //! | when marks have ceased, the next probe is at once (`bbr_ecn_reprobe_gain`) | no | yes |
 
-use uncork_units::wide::saturating_mul;
+use uncork_units::wide::{mul_div, saturating_mul};
 use uncork_units::{Rate, Ratio, Time};
 
 use super::Bbr3;
@@ -41,16 +41,11 @@ const THRESH_DIVISOR: u64 = 2;
 /// `bbr_full_ecn_cnt`.
 const STARTUP_ROUNDS: u8 = 2;
 
-/// Marked and delivered bytes at the start of a round. Both wrap around, as the kernel's counters do.
+/// Marked and delivered bytes at the start of a round.
 #[derive(Clone, Copy, Debug, Default)]
 struct RoundStart {
-    delivered: u32,
-    marked: u32,
-}
-
-/// Whether a counter that wraps around was at `one` before it was at `other`.
-fn is_before(one: u32, other: u32) -> bool {
-    one.wrapping_sub(other) > u32::MAX / 2
+    delivered: u64,
+    marked: u64,
 }
 
 /// The state of this response.
@@ -68,9 +63,9 @@ pub(super) struct EcnResponse {
     /// after the first, so that it may probe while marks go on.)
     is_reduced: bool,
     /// C.delivered at which that ends.
-    reduced_until: u32,
+    reduced_until: u64,
     /// C.delivered_ce in bytes.
-    marked: u32,
+    marked: u64,
     /// The previous round and this one.
     rounds: [RoundStart; 2],
     /// `bw_hi`: what a probe with too many marks leaves of max_bw.
@@ -104,28 +99,28 @@ impl EcnResponse {
 
     /// Bytes were marked, with `delivered` delivered and `in_flight` in flight.
     fn count(&mut self, bytes: u64, delivered: u64, in_flight: u64) {
-        self.marked = self.marked.wrapping_add(bytes as u32);
+        self.marked = self.marked.saturating_add(bytes);
         self.is_reduced = true;
-        self.reduced_until = delivered.wrapping_add(in_flight) as u32;
+        self.reduced_until = delivered.saturating_add(in_flight);
     }
 
     /// Whether no mark has come for a window's worth of data.
     fn is_quiet(&self, delivered: u64) -> bool {
-        !self.is_reduced || !is_before(delivered as u32, self.reduced_until)
+        !self.is_reduced || delivered >= self.reduced_until
     }
 
     /// `bbr_update_ecn_alpha`, once per round: updates alpha, and returns the round's share of marked
     /// bytes in 1/256. `prior_delivered` is that of the sample.
     fn end_round(&mut self, prior_delivered: u64, delivered: u64) -> Option<u32> {
         let start = self.rounds[1];
-        if is_before(prior_delivered as u32, start.delivered) {
+        if prior_delivered < start.delivered {
             return None;
         }
         self.is_reduced = !self.is_quiet(delivered);
-        let (delivered, marked) = (delivered as u32, self.marked);
-        let bytes = u64::from(delivered.wrapping_sub(start.delivered));
+        let marked = self.marked;
+        let bytes = delivered.saturating_sub(start.delivered);
         self.rounds = [start, RoundStart { delivered, marked }];
-        let share = u64::from(marked.wrapping_sub(start.marked)) * u64::from(ONE) / bytes.max(1);
+        let share = saturating_mul(marked - start.marked, u64::from(ONE)) / bytes.max(1);
         let share = share.min(u64::from(ONE)) as u32;
         let kept = ((ONE - ALPHA_GAIN) * u32::from(self.alpha)) / ONE;
         self.alpha = (kept + ALPHA_GAIN * share / ONE) as u16;
@@ -141,15 +136,14 @@ impl EcnResponse {
     /// lies between the counts at the start of the previous round and of this one: the packet does, too.
     fn is_too_high(&self, sample: &RateSample) -> bool {
         let [older, newer] = self.rounds;
-        let since = self.marked.wrapping_sub(older.marked);
+        let since = self.marked - older.marked;
         if since == 0 {
             return false;
         }
-        let round = newer.delivered.wrapping_sub(older.delivered);
-        let passed = (sample.prior_delivered as u32).wrapping_sub(older.delivered).min(round);
-        let in_round = u64::from(newer.marked.wrapping_sub(older.marked));
-        let before = in_round * u64::from(passed) / u64::from(round.max(1));
-        let marked = u64::from(since) - before;
+        let round = newer.delivered.saturating_sub(older.delivered);
+        let passed = sample.prior_delivered.saturating_sub(older.delivered).min(round);
+        let before = mul_div(newer.marked - older.marked, passed, round.max(1));
+        let marked = since - before;
         marked > 0 && saturating_mul(marked, THRESH_DIVISOR) >= sample.delivered
     }
 }
@@ -244,14 +238,16 @@ impl Bbr3 {
 mod tests {
     use super::*;
 
-    /// Rounds of a megabyte, half of it marked, over more bytes than the counters of 32 bits hold.
+    /// Half of what is in flight is marked: 10 GB, 100 Gbit/s over 0.8 s.
     #[test]
-    fn counters_that_wrap_around_do_not_disturb_the_share() {
-        const ROUND: u64 = 1_000_000;
+    fn flights_above_4_gib_have_the_share_of_marks_of_smaller_ones() {
+        const ROUND: u64 = 10_000_000_000;
         let mut ecn = EcnResponse::new(true);
-        for begun in (0..9_000).map(|round| round * ROUND) {
+        for begun in (0..90).map(|round| round * ROUND) {
             ecn.count(ROUND / 2, begun, ROUND);
+            assert!(!ecn.is_quiet(begun + 3 * ROUND / 4));
             assert_eq!(ecn.end_round(begun, begun + ROUND), Some(ONE / 2));
+            assert!(ecn.is_quiet(begun + ROUND));
         }
         // Half of the packets is a fixed point; a third of it is the cut.
         assert_eq!(ecn.cut().of(256_000), 256_000 - 42_000);

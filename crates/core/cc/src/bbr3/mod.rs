@@ -122,7 +122,7 @@ pub struct Bbr3 {
     send_quantum: u64,
 }
 
-const _: () = assert!(size_of::<Bbr3>() <= 616, "servers keep one per connection");
+const _: () = assert!(size_of::<Bbr3>() <= 640, "servers keep one per connection");
 
 impl Bbr3 {
     /// Creates a controller for a new connection. `strict_draft` keeps the draft's defects listed

@@ -21,8 +21,8 @@ macro_rules! controller {
 }
 
 controller!("bbr1", Bbr1, Controller::new, 86);
-controller!("bbr2", Bbr3, Controller::v2, 102);
-controller!("bbr3", Bbr3, |settings| Controller::new(settings, false), 102);
+controller!("bbr2", Bbr3, Controller::v2, 105);
+controller!("bbr3", Bbr3, |settings| Controller::new(settings, false), 105);
 controller!("cubic", Cubic, Controller::new, 60);
 controller!("prague", Prague, Controller::new, 74);
 controller!("reno", NewReno, Controller::new, 46);
