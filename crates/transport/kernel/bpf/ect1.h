@@ -23,8 +23,6 @@ enum {
 	ECN_BITS = 3,
 	ECN_ECT0 = 2,
 	ECN_ECT1 = 1,
-	/* RFC 9768 was negotiated: TCP_ECN_MODE_ACCECN of include/net/tcp.h. */
-	ECN_MODE_ACCECN = 16,
 	/* In delivered_ecn_bytes. */
 	COUNT_ECT0 = ECN_ECT0 - 1,
 	ETH_P_IP = 0x0008,

@@ -68,8 +68,8 @@ struct tcp_sock {
 	u32 snd_ssthresh;
 	u32 mss_cache;
 	u32 srtt_us;
-#ifdef WITH_ECT1
 	u8 ecn_flags;
+#ifdef WITH_ECT1
 	u32 delivered_ecn_bytes[3];
 #endif
 	struct minmax rtt_min;
@@ -99,6 +99,8 @@ enum {
 	TCP_CA_LOSS = 4,
 	CA_EVENT_TX_START = 0,
 	TCP_INFINITE_SSTHRESH = 0x7fffffff,
+	/* RFC 9768 was negotiated: TCP_ECN_MODE_ACCECN of include/net/tcp.h. Kernels without it leave the bit unset. */
+	ECN_MODE_ACCECN = 16,
 };
 
 enum {

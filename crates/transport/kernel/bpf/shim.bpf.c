@@ -84,6 +84,8 @@ struct state {
 	u64 loss_sent;
 	/* Since the last ACK, the kernel entered the state CWR. */
 	u32 entered_cwr;
+	/* The peer repeats a mark until it has what is sent after this. */
+	u32 mark_end, is_mark_repeated;
 	u32 snapshots_taken, is_ready;
 	/* Only for a controller with ECT(1): see ect1.h. */
 	struct ect1 ect1;
@@ -316,6 +318,25 @@ static always_inline int is_deferring(const struct sock *sk, struct state *state
 	       tp->tcp_wstamp_ns <= tp->tcp_clock_cache && !(sk->sk_tsq_flags & TSQF_THROTTLED);
 }
 
+/* Packets newly reported as marked. A peer with AccECN counts them. Any other repeats one mark with every ACK until it has the answer (RFC 3168
+ * section 6.1.3), and the kernel counts all that these ACKs deliver. What is known is one packet. The answer, CWR, leaves with the first
+ * data after what is in flight now, so what is marked until that arrives is the same mark. */
+static always_inline u32 new_marks(const struct tcp_sock *tp, struct state *state)
+{
+	u32 marked = tp->delivered_ce - state->delivered_ce;
+
+	state->delivered_ce = tp->delivered_ce;
+	if (is_before(state->mark_end, tp->snd_una))
+		state->is_mark_repeated = 0;
+	if (!marked || tp->ecn_flags & ECN_MODE_ACCECN)
+		return marked;
+	if (state->is_mark_repeated)
+		return 0;
+	state->is_mark_repeated = 1;
+	state->mark_end = tp->snd_nxt;
+	return 1;
+}
+
 /* The path takes packets of another size now. */
 static always_inline void emit_size(const struct tcp_sock *tp, struct state *state)
 {
@@ -388,8 +409,7 @@ static always_inline void feedback(struct sock *sk, const struct rate_sample *rs
 	call->rtt = rs->rtt_us >= 0 ? nanos(rs->rtt_us) : NONE;
 	call->srtt = nanos(tp->srtt_us >> 3);
 	call->min_rtt = nanos(tp->rtt_min.s[0].v);
-	call->ce_packets = tp->delivered_ce - state->delivered_ce;
-	state->delivered_ce = tp->delivered_ce;
+	call->ce_packets = new_marks(tp, state);
 	call->flags = (rs->is_app_limited ? APP_LIMITED : 0) |
 		      (tp->snd_una != state->snd_una ? UNA_ADVANCED : 0) |
 		      (state->ca_state >= TCP_CA_RECOVERY ? REPAIRING : 0) |
@@ -491,7 +511,8 @@ static always_inline int begin(struct sock *sk, int resumes)
 	state->snd_una = tp->snd_una;
 	state->window_end = tp->snd_una + tp->snd_wnd;
 	state->episode_lost = tp->lost;
-	state->ca_state = state->entered_cwr = 0;
+	state->ca_state = state->entered_cwr = state->is_mark_repeated = 0;
+	state->mark_end = tp->snd_nxt;
 	state->snapshots_taken = 0;
 	init(&state->record.connection);
 	state->is_ready = 1;
