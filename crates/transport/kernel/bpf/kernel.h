@@ -46,6 +46,10 @@ struct minmax {
 	struct minmax_sample s[3];
 };
 
+struct tcp_rack {
+	u8 reo_wnd_steps;
+};
+
 struct tcp_sock {
 	u64 tcp_clock_cache;
 	u64 tcp_wstamp_ns;
@@ -68,6 +72,8 @@ struct tcp_sock {
 	u32 snd_ssthresh;
 	u32 mss_cache;
 	u32 srtt_us;
+	u32 reord_seen;
+	struct tcp_rack rack;
 	u8 ecn_flags;
 #ifdef WITH_ECT1
 	u32 delivered_ecn_bytes[3];

@@ -28,7 +28,7 @@ struct call {
 	u64 now, mss, seed;
 	u64 acked, lost, sent, in_flight, unacked;
 	u64 rtt, srtt, min_rtt;
-	u64 send_time, delivered, delivered_time, send_elapsed, lost_then, tx_in_flight;
+	u64 send_time, delivered, delivered_time, send_elapsed, lost_then, tx_in_flight, lost_sent;
 	u64 ce_packets, flags, initial_window, saved_cwnd, saved_rtt;
 	u64 cwnd, pacing_rate, send_quantum, is_classic;
 };
@@ -79,9 +79,10 @@ struct state {
 	u32 delivered, lost, delivered_ce, data_segs_out, snd_una;
 	/* Up to where the receiver had room, by the last ACK. */
 	u32 window_end;
-	/* The recovery episode: `lost` when it began, and the departure of what was last reported as lost. */
+	/* The recovery episode: `lost` when it began. */
 	u32 episode_lost, ca_state;
-	u64 loss_sent;
+	/* What was not reported as lost until the last ACK left after this. */
+	u64 newest_sent;
 	/* Since the last ACK, the kernel entered the state CWR. */
 	u32 entered_cwr;
 	/* The peer repeats a mark until it has what is sent after this. */
@@ -248,6 +249,20 @@ static noinline int find_snapshot(struct state *state, u32 delivered, struct sna
 		return 0;
 	*found = *snapshot(state, oldest + low - 1);
 	return 1;
+}
+
+/* The kernel does not report when lost packets left. It declares a packet lost when one that left later is delivered, so a packet that was
+ * not lost by the last ACK left after the newest packet delivered by then. Where the kernel has seen packets overtake each other, it waits
+ * (tcp_rack_reo_wnd): they may have left before that, by as much. Losses of one flight then count as one, also if the last of them are
+ * found by an ACK for what left after the first was found. */
+static always_inline u64 departure_of_lost(const struct tcp_sock *tp, const struct state *state)
+{
+	u64 wait = (u64)(tp->rtt_min.s[0].v >> 2) * tp->rack.reo_wnd_steps, srtt = tp->srtt_us >> 3;
+
+	if (!tp->reord_seen)
+		return state->newest_sent;
+	wait = nanos(wait < srtt ? wait : srtt);
+	return state->newest_sent > wait ? state->newest_sent - wait : 0;
 }
 
 /* What the newest packet delivered was stamped with when it left. */
@@ -424,7 +439,9 @@ static always_inline void feedback(struct sock *sk, const struct rate_sample *rs
 	fill_stamp(tp, state, rs);
 	note_sample(state, rs);
 	if (lost)
-		state->loss_sent = call->send_time;
+		call->lost_sent = departure_of_lost(tp, state);
+	if (call->send_time > state->newest_sent)
+		state->newest_sent = call->send_time;
 
 	ack_losses(&state->record.connection);
 	ack_model(&state->record.connection);
@@ -512,6 +529,7 @@ static always_inline int begin(struct sock *sk, int resumes)
 	state->window_end = tp->snd_una + tp->snd_wnd;
 	state->episode_lost = tp->lost;
 	state->ca_state = state->entered_cwr = state->is_mark_repeated = 0;
+	state->newest_sent = call->now;
 	state->mark_end = tp->snd_nxt;
 	state->snapshots_taken = 0;
 	init(&state->record.connection);
@@ -586,6 +604,8 @@ STRUCT_OPS int set_state(u64 *args)
 		return 0;
 	state->record.connection.call.now = nanos(tp->tcp_mstamp);
 	timeout(&state->record.connection);
+	/* Its losses, reported with the next ACK, left before it. */
+	state->newest_sent = state->record.connection.call.now - 1;
 	apply(sk, state);
 	emit(state, TIMEOUT);
 	return 0;
@@ -604,7 +624,6 @@ STRUCT_OPS u32 undo_cwnd(u64 *args)
 	call = &state->record.connection.call;
 	call->now = nanos(tp->tcp_mstamp);
 	call->lost = (state->lost - state->episode_lost) * call->mss;
-	call->send_time = state->loss_sent;
 	state->lost = state->episode_lost = tp->lost;
 	if (call->lost) {
 		spurious(&state->record.connection);

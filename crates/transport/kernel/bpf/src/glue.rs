@@ -49,6 +49,8 @@ pub struct Call {
     pub lost_then: u64,
     /// In flight at departure.
     pub tx_in_flight: u64,
+    /// Departure of the packets that were last declared lost.
+    pub lost_sent: u64,
     /// Packets newly reported as Congestion Experienced.
     pub ce_packets: u64,
     /// [`APP_LIMITED`], [`UNA_ADVANCED`], [`DRAINED`], [`REPAIRING`],
@@ -77,7 +79,7 @@ const UNA_ADVANCED: u64 = 2;
 /// The application has no more data now.
 const DRAINED: u64 = 4;
 /// What was in flight at the latest loss has not been delivered yet.
-const REPAIRING: u64 = 8;
+pub const REPAIRING: u64 = 8;
 /// A tail-loss probe repaired a loss.
 pub const REPAIRED_BY_PROBE: u64 = 16;
 /// The host kept data back that the window had room for.
@@ -412,7 +414,7 @@ impl<C: Staged> Connection<C> {
     #[inline(always)]
     pub fn spurious(&mut self) {
         let Call { now, lost, .. } = self.call;
-        let token = token(&self.call);
+        let token = token(&self.call, self.call.lost_sent);
         let lost = self.lost[0].write(Lost { token, bytes: lost as u32, contiguous: false });
         // SAFETY: as in `controller`; not a call, because it would borrow `self` as a whole.
         let cc = unsafe { self.cc.assume_init_mut() };
@@ -447,8 +449,9 @@ impl<C: Staged> Connection<C> {
     #[inline(always)]
     fn feedback(&mut self, stage: impl FnOnce(&mut C, Time, &Feedback<'_>, &mut RateSample)) {
         let Self { call, acked, lost, sample, cc, .. } = self;
-        let token = token(call);
-        let acked = &*acked[0].write(Acked { token, bytes: call.acked as u32 });
+        let acked_token = token(call, call.send_time);
+        let acked = &*acked[0].write(Acked { token: acked_token, bytes: call.acked as u32 });
+        let token = token(call, call.lost_sent);
         let lost = &*lost[0].write(Lost { token, bytes: call.lost as u32, contiguous: false });
         // Also where it is empty, the slice is in the map: kernels before 6.4 do not see that an empty one is not read.
         let acked = &core::slice::from_ref(acked)[..usize::from(call.acked != 0)];
@@ -477,9 +480,9 @@ fn rtt(call: &Call) -> Option<RttSample> {
 }
 
 #[inline(always)]
-fn token(call: &Call) -> Token {
+fn token(call: &Call, send_time: u64) -> Token {
     Token::stamped(Stamp {
-        send_time: Time::from_nanos(call.send_time),
+        send_time: Time::from_nanos(send_time),
         delivered: call.delivered,
         delivered_time: Time::from_nanos(call.delivered_time),
         send_elapsed: TimeDelta::from_nanos(call.send_elapsed),
