@@ -119,7 +119,9 @@ impl LossWindow {
         let initial_window = settings.initial_window.max(u64::from(mss));
         let inherited = settings.inherited.map(|inherited| {
             let window = inherited.window.max(2 * u64::from(mss));
-            (window, if inherited.has_filled_pipe { window } else { u64::MAX })
+            // A model's window may have been cut for the moment, and a timeout has left one segment: the path carries more.
+            let carried = inherited.bw.bytes_in(inherited.min_rtt).max(window);
+            (window, if inherited.has_filled_pipe { carried } else { u64::MAX })
         });
         let (cwnd, ssthresh) = inherited.unwrap_or((initial_window, u64::MAX));
         Self {

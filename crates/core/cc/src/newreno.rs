@@ -53,7 +53,8 @@ impl<S: SlowStart> NewReno<S> {
     }
 
     /// State handed over to another controller.
-    pub(crate) fn bequeath(&self, rtt: RttSample) -> Inheritance {
+    #[doc(hidden)]
+    pub fn bequeath(&self, rtt: RttSample) -> Inheritance {
         self.window.bequeath(rtt)
     }
 

@@ -22,6 +22,8 @@ const volatile u32 has_ack_argument = 1;
 
 #define SNAPSHOTS 128
 #define NONE (~0ULL)
+/* A million times as much fits into 64 bits. */
+#define MAX_CARRIED (1ULL << 43)
 
 /* Mirrors Call in glue.rs. Times in nanoseconds. */
 struct call {
@@ -29,7 +31,7 @@ struct call {
 	u64 acked, lost, sent, in_flight, unacked;
 	u64 rtt, srtt, min_rtt;
 	u64 send_time, delivered, delivered_time, send_elapsed, lost_then, tx_in_flight, lost_sent;
-	u64 ce_packets, flags, initial_window, saved_cwnd, saved_rtt;
+	u64 ce_packets, flags, initial_window, ssthresh, inherited_bw, saved_cwnd, saved_rtt;
 	u64 cwnd, pacing_rate, send_quantum, is_classic;
 };
 
@@ -120,6 +122,7 @@ void uncork_resized(struct connection *connection);
 void uncork_classic_ecn(struct connection *connection);
 void uncork_report(struct connection *connection);
 void uncork_ended(struct connection *connection);
+void uncork_hand_over(struct connection *connection);
 
 /* Global functions: the verifier looks at each one by itself, so that their paths add up and do not
  * multiply. It takes the argument of a global function for a pointer that may be null. */
@@ -139,6 +142,7 @@ GLOBAL(spurious)
 GLOBAL(resized)
 GLOBAL(report)
 GLOBAL(ended)
+GLOBAL(hand_over)
 #ifdef WITH_ECT1
 GLOBAL(classic_ecn)
 #endif
@@ -494,6 +498,23 @@ static always_inline void take_loan(const struct sock *sk, struct state *state, 
 	call->saved_rtt = nanos(lent.saved_rtt_us);
 }
 
+/* What the socket knows of its path where it has had another controller: Linux's begin with that, too. A socket that has sent nothing may have
+ * a threshold of an earlier connection (tcp_metrics), which says nothing of this one. */
+static always_inline void take_over(const struct tcp_sock *tp, struct call *call)
+{
+	u64 carried;
+
+	call->srtt = nanos(tp->srtt_us >> 3);
+	call->min_rtt = nanos(tp->rtt_min.s[0].v);
+	call->ssthresh = call->inherited_bw = 0;
+	if (!tp->data_segs_out || tp->srtt_us < 8 || tp->snd_ssthresh >= TCP_INFINITE_SSTHRESH)
+		return;
+	call->ssthresh = tp->snd_ssthresh * call->mss;
+	/* After a timeout the window is smaller than what the path carries. */
+	carried = call->ssthresh > call->initial_window ? call->ssthresh : call->initial_window;
+	call->inherited_bw = carried < MAX_CARRIED ? carried * 1000000 / (tp->srtt_us >> 3) : 0;
+}
+
 static always_inline int begin(struct sock *sk, int resumes)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
@@ -511,6 +532,7 @@ static always_inline int begin(struct sock *sk, int resumes)
 	call->seed = ((u64)bpf_get_prandom_u32() << 32) | bpf_get_prandom_u32();
 	call->rtt = nanos(tp->srtt_us >> 3);
 	call->initial_window = tp->snd_cwnd * call->mss;
+	take_over(tp, call);
 	take_loan(sk, state, resumes);
 	call->flags = 0;
 #ifdef WITH_ECT1
@@ -672,6 +694,25 @@ static always_inline void repay_loan(struct sock *sk, struct state *state)
 	emit(state, ENDED);
 }
 
+/* Another controller follows: it gets the window as Linux's leave it, in the socket. The threshold is infinite until slow start, or
+ * Startup, is over. */
+static always_inline void leave_window(struct sock *sk, struct state *state)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct call *call = &state->record.connection.call;
+	u64 mss = call->mss, window;
+
+	if (!state->is_ready || sk->__sk_common.skc_state == TCP_CLOSE || !mss)
+		return;
+	hand_over(&state->record.connection);
+	window = call->ssthresh / mss;
+	if (window < 2 || window >= TCP_INFINITE_SSTHRESH)
+		return;
+	tp->snd_ssthresh = window;
+	if (tp->snd_cwnd > window)
+		tp->snd_cwnd = window;
+}
+
 /* The socket gets another controller, or ends. */
 STRUCT_OPS int release(u64 *args)
 {
@@ -681,6 +722,7 @@ STRUCT_OPS int release(u64 *args)
 	if (!state)
 		return 0;
 	repay_loan(sk, state);
+	leave_window(sk, state);
 	state->is_ready = state->ect1.is_on = 0;
 	return 0;
 }

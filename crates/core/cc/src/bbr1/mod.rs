@@ -156,6 +156,7 @@ impl Bbr1 {
         self.cwnd = inherited.window.max(self.min_pipe_cwnd());
         self.min_rtt = MinRtt::new(now, Some(inherited.min_rtt));
         self.init_pacing_rate(Some(inherited.min_rtt));
+        forget();
         if inherited.has_filled_pipe {
             self.max_bw.reset(0, inherited.bw.bytes_per_sec());
             self.full_pipe.declare_full();
@@ -165,7 +166,8 @@ impl Bbr1 {
     }
 
     /// State handed over to another controller.
-    pub(crate) fn bequeath(&self) -> Inheritance {
+    #[doc(hidden)]
+    pub fn bequeath(&self) -> Inheritance {
         let (bw, min_rtt) = (self.bw(), self.min_rtt.get().unwrap_or(TimeDelta::MAX));
         Inheritance::of_model(bw, min_rtt, self.full_pipe.reached(), self.cwnd)
     }

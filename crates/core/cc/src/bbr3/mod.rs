@@ -222,18 +222,22 @@ impl Bbr3 {
         self.cwnd = window.max(self.min_pipe_cwnd());
         self.min_rtt = MinRtt::new(now, Some(min_rtt));
         self.pacing_rate = control::init_pacing_rate(self.profile, self.cwnd, Some(min_rtt));
+        forget();
         if has_filled_pipe {
             self.max_bw.update(bw);
             self.bound_bw_for_model();
+            forget();
             self.full_pipe.declare_full();
             self.enter_drain();
+            forget();
             self.set_pacing_rate(self.state.pacing_gain(self.profile));
         }
         self.set_send_quantum();
     }
 
     /// State handed over to another controller.
-    pub(crate) fn bequeath(&self) -> Inheritance {
+    #[doc(hidden)]
+    pub fn bequeath(&self) -> Inheritance {
         let (bw, min_rtt) = (self.max_bw.get(), self.min_rtt.get().unwrap_or(TimeDelta::MAX));
         Inheritance::of_model(bw, min_rtt, self.full_pipe.reached(), self.cwnd)
     }

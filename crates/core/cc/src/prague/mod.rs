@@ -86,7 +86,8 @@ impl Prague {
     }
 
     /// State handed over to another controller.
-    pub(crate) fn bequeath(&self, rtt: RttSample) -> Inheritance {
+    #[doc(hidden)]
+    pub fn bequeath(&self, rtt: RttSample) -> Inheritance {
         self.base.bequeath(rtt)
     }
 

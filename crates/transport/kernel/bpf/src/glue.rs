@@ -5,9 +5,9 @@ use core::mem::MaybeUninit;
 
 use uncork_cc::units::{Rate, Ratio, Time, TimeDelta};
 use uncork_cc::{
-    Acked, AppState, Bbr1, Bbr3, Controller, Cubic, Feedback, Lost, NewReno, PathEvent, Prague,
-    RateSample, ResumeHint, ResumePhase, RttSample, SentPacket, Settings, Snapshot, Stamp, Timeout,
-    Token,
+    Acked, AppState, Bbr1, Bbr3, Controller, Cubic, Feedback, Inheritance, Lost, NewReno,
+    PathEvent, Prague, RateSample, ResumeHint, ResumePhase, RttSample, SentPacket, Settings,
+    Snapshot, Stamp, Timeout, Token,
 };
 
 /// What the kernel's side reports and receives. Byte counts are packets times [`Self::mss`], times are in
@@ -56,8 +56,13 @@ pub struct Call {
     /// [`APP_LIMITED`], [`UNA_ADVANCED`], [`DRAINED`], [`REPAIRING`],
     /// [`REPAIRED_BY_PROBE`], [`DEFERRED`], [`ECT1`]; out, at the end: [`RETREATED`], [`JUMPED`].
     pub flags: u64,
-    /// The window at the start of the connection.
+    /// The window at the start.
     pub initial_window: u64,
+    /// Where slow start ended under an earlier controller; 0 if it has not, or there was none. Out, where another controller follows: the window
+    /// for it, 0 before the end of slow start.
+    pub ssthresh: u64,
+    /// The rate under the earlier controller, in bytes per second; 0 without one.
+    pub inherited_bw: u64,
     /// What an earlier connection observed, as the next; 0 without one. Out, at the end: what this one has observed.
     pub saved_cwnd: u64,
     /// The smallest RTT with that window.
@@ -183,6 +188,8 @@ pub trait Staged: Controller {
     fn take_hint(&mut self, hint: ResumeHint);
     /// Whether the window was taken over from it.
     fn has_jumped(&self) -> bool;
+    /// What a successor begins with.
+    fn bequeath(&self, rtt: RttSample) -> Inheritance;
     /// The first stage.
     fn first_stage(&mut self, now: Time, feedback: &Feedback<'_>, sample: &mut RateSample);
     /// The second stage.
@@ -199,6 +206,11 @@ impl Staged for Bbr3 {
     #[inline(always)]
     fn has_jumped(&self) -> bool {
         self.has_jumped()
+    }
+
+    #[inline(always)]
+    fn bequeath(&self, _: RttSample) -> Inheritance {
+        self.bequeath()
     }
 
     #[inline(always)]
@@ -229,6 +241,11 @@ impl Staged for Bbr1 {
     }
 
     #[inline(always)]
+    fn bequeath(&self, _: RttSample) -> Inheritance {
+        self.bequeath()
+    }
+
+    #[inline(always)]
     fn first_stage(&mut self, now: Time, feedback: &Feedback<'_>, sample: &mut RateSample) {
         self.take_in_losses(now, feedback, sample);
     }
@@ -256,6 +273,11 @@ impl Staged for Prague {
     }
 
     #[inline(always)]
+    fn bequeath(&self, rtt: RttSample) -> Inheritance {
+        self.bequeath(rtt)
+    }
+
+    #[inline(always)]
     fn first_stage(&mut self, now: Time, feedback: &Feedback<'_>, _: &mut RateSample) {
         self.take_in_marks(now, feedback);
     }
@@ -278,6 +300,11 @@ macro_rules! in_one_stage {
             #[inline(always)]
             fn has_jumped(&self) -> bool {
                 self.has_jumped()
+            }
+
+            #[inline(always)]
+            fn bequeath(&self, rtt: RttSample) -> Inheritance {
+                self.bequeath(rtt)
             }
 
             #[inline(always)]
@@ -333,6 +360,10 @@ impl<C: Staged> Connection<C> {
             0 => settings,
             rtt => settings.with_initial_rtt(TimeDelta::from_nanos(rtt)),
         };
+        let settings = match inherited(call) {
+            None => settings,
+            Some(inherited) => settings.with_inherited(inherited),
+        };
         self.sample.write(RateSample::default());
         self.cc.write(start(&settings));
         let Call { saved_cwnd, saved_rtt, .. } = self.call;
@@ -358,6 +389,16 @@ impl<C: Staged> Connection<C> {
         let has_jumped = Staged::has_jumped(self.controller());
         self.call.flags =
             if has_retreated { RETREATED } else { 0 } | if has_jumped { JUMPED } else { 0 };
+    }
+
+    /// Another controller follows on the open connection.
+    #[inline(always)]
+    pub fn hand_over(&mut self) {
+        let Call { srtt, min_rtt, .. } = self.call;
+        let (srtt, min_rtt) = (TimeDelta::from_nanos(srtt), TimeDelta::from_nanos(min_rtt));
+        let rtt = RttSample { latest: srtt, smoothed: srtt, min: min_rtt };
+        let Inheritance { window, has_filled_pipe, .. } = Staged::bequeath(self.controller(), rtt);
+        self.call.ssthresh = if has_filled_pipe { window } else { 0 };
     }
 
     /// The controller.
@@ -468,6 +509,18 @@ impl<C: Staged> Connection<C> {
         let (cc, sample) = unsafe { (cc.assume_init_mut(), sample.assume_init_mut()) };
         stage(cc, Time::from_nanos(call.now), &feedback, sample);
     }
+}
+
+/// What the socket knows of the path.
+#[inline(always)]
+fn inherited(call: &Call) -> Option<Inheritance> {
+    let &Call { initial_window: window, inherited_bw, min_rtt, .. } = call;
+    (inherited_bw != 0).then(|| Inheritance {
+        window,
+        min_rtt: TimeDelta::from_nanos(min_rtt),
+        bw: Rate::from_bytes_per_sec(inherited_bw),
+        has_filled_pipe: true,
+    })
 }
 
 #[inline(always)]

@@ -49,7 +49,8 @@ export! {
     uncork_resized => resized(),
     uncork_classic_ecn => classic_ecn(),
     uncork_report => renew_report(),
-    uncork_ended => ended()
+    uncork_ended => ended(),
+    uncork_hand_over => hand_over()
 }
 
 /// Never called: the object does not load where code that panics is left.

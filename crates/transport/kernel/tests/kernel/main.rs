@@ -1,6 +1,7 @@
 //! The controllers in this machine's kernel: their verification, and the same decisions as the native
 //! controllers.
 
+mod change;
 mod ect1;
 mod episodes;
 #[expect(unsafe_code, reason = "the kernel's records are read as what they are")]

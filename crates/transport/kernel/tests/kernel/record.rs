@@ -36,7 +36,7 @@ impl<C: Staged> Record<C> {
 fn the_shim_and_the_glue_have_the_same_call() {
     const CALL: Layout = layout!(
         Call = "call": now, mss, seed, acked, lost, sent, in_flight, unacked, rtt, srtt, min_rtt, send_time, delivered,
-        delivered_time, send_elapsed, lost_then, tx_in_flight, lost_sent, ce_packets, flags, initial_window, saved_cwnd,
+        delivered_time, send_elapsed, lost_then, tx_in_flight, lost_sent, ce_packets, flags, initial_window, ssthresh, inherited_bw, saved_cwnd,
         saved_rtt, cwnd, pacing_rate, send_quantum, is_classic
     );
     let object = include_bytes!("../../bpf/bbr3.bpf.o");
