@@ -252,6 +252,23 @@ mod tests {
         }
     }
 
+    /// As after ProbeRTT or a timeout of the controller before.
+    #[test]
+    fn successor_with_a_cut_window_returns_to_what_the_path_carries_by_slow_start() {
+        for cc in ["reno", "cubic"] {
+            let inherited = Some(Inheritance { window: segments(10), ..inherited(true) });
+            let spec: CcSpec = cc.parse().expect("a controller");
+            let mut host = Host::new(spec.build(&Settings { inherited, ..settings(10) }));
+            (0..6).for_each(|_| host.round());
+            let snapshot = host.cc.snapshot();
+            assert_eq!(
+                (host.cwnd() / segments(100), snapshot.state),
+                (1, "CongestionAvoidance"),
+                "{cc}"
+            );
+        }
+    }
+
     #[test]
     fn unfilled_pipe_keeps_growing() {
         for (cc, state) in [

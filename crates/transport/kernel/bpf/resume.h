@@ -48,10 +48,13 @@ struct delivery_sample {
 	u64 bytes, interval_us, at;
 };
 
-/* A connection's path when it began, whether it began from an observation, and its own one so far. */
+/* An observation is another connection's again when its use has ended: it is validated, not used, or deleted by a Safe Retreat. */
+enum loan_stage { NO_LOAN, LOAN_IN_USE, LOAN_RETURNED, LOAN_DELETED };
+
+/* A connection's path when it began, what became of the observation that it began from, and its own one so far. */
 struct loan {
 	struct path path;
-	u32 is_taken;
+	u32 stage;
 	/* The age of the observation when the connection began. */
 	u32 age_s;
 	struct delivery_sample sample;
@@ -134,32 +137,47 @@ static always_inline int lend(struct loan *loan, struct observation *lent)
 		return 0;
 	}
 	*lent = *found;
-	loan->is_taken = 1;
+	loan->stage = LOAN_IN_USE;
 	loan->age_s = age > 0 ? (u64)age / 1000000000 : 0;
 	count(LENT);
 	return 1;
 }
 
-/* A connection ends, with an observation of its own or without: `own` has no window then. One that met congestion is deleted
- * (RFC 9959 section 3.5). */
+/* Careful Resume is over, and the connection goes on. An observation that met congestion is deleted (RFC 9959 section 3.5). */
+static always_inline void return_loan(struct loan *loan, int has_retreated)
+{
+	struct observation *found;
+
+	loan->stage = has_retreated ? LOAN_DELETED : LOAN_RETURNED;
+	if (has_retreated) {
+		bpf_map_delete_elem(&observations, &loan->path);
+		count(RETREATS);
+		return;
+	}
+	found = bpf_map_lookup_elem(&observations, &loan->path);
+	if (found)
+		found->is_lent = 0;
+}
+
+/* A connection ends, with an observation of its own or without: `own` has no window then. After a Safe Retreat it leaves none. */
 static always_inline void repay(const struct sock *sk, struct loan *loan, struct observation *own, int has_retreated)
 {
 	struct observation *found;
 	struct path path;
 
 	if (has_retreated) {
-		bpf_map_delete_elem(&observations, &loan->path);
-		count(RETREATS);
+		if (loan->stage == LOAN_IN_USE)
+			return_loan(loan, 1);
 		return;
 	}
 	name_path(sk, &path);
 	found = bpf_map_lookup_elem(&observations, &loan->path);
 	/* After a change of the interface it is not known which path was observed. */
 	if (own->saved_cwnd && path.network == loan->path.network && path.place == loan->path.place) {
-		own->is_lent = found && found->is_lent && !loan->is_taken;
+		own->is_lent = found && found->is_lent && loan->stage != LOAN_IN_USE;
 		bpf_map_update_elem(&observations, &loan->path, own, 0);
 		count(KEPT);
-	} else if (found && loan->is_taken) {
+	} else if (found && loan->stage == LOAN_IN_USE) {
 		found->is_lent = 0;
 	}
 }

@@ -45,6 +45,7 @@ enum {
 	ECT1 = 64, /* packets leave as ECT(1) */
 	RETREATED = 128, /* out: the window of an earlier connection met congestion */
 	JUMPED = 256, /* out: it was taken over */
+	RESUMING = 512, /* out: that is not decided yet */
 };
 
 /* Mirrors Report in glue.rs. */
@@ -123,6 +124,7 @@ void uncork_classic_ecn(struct connection *connection);
 void uncork_report(struct connection *connection);
 void uncork_ended(struct connection *connection);
 void uncork_hand_over(struct connection *connection);
+void uncork_resume_phase(struct connection *connection);
 
 /* Global functions: the verifier looks at each one by itself, so that their paths add up and do not
  * multiply. It takes the argument of a global function for a pointer that may be null. */
@@ -143,6 +145,7 @@ GLOBAL(resized)
 GLOBAL(report)
 GLOBAL(ended)
 GLOBAL(hand_over)
+GLOBAL(resume_phase)
 #ifdef WITH_ECT1
 GLOBAL(classic_ecn)
 #endif
@@ -338,7 +341,7 @@ static always_inline int is_deferring(const struct sock *sk, struct state *state
 }
 
 /* Packets newly reported as marked. A peer with AccECN counts them. Any other repeats one mark with every ACK until it has the answer (RFC 3168
- * section 6.1.3), and the kernel counts all that these ACKs deliver. What is known is one packet. The answer, CWR, leaves with the first
+ * section 6.1.3), and the kernel counts all that these ACKs deliver. One packet is certain. The answer, CWR, leaves with the first
  * data after what is in flight now, so what is marked until that arrives is the same mark. */
 static always_inline u32 new_marks(const struct tcp_sock *tp, struct state *state)
 {
@@ -400,6 +403,18 @@ static always_inline void note_sample(struct state *state, const struct rate_sam
 	sample->at = call->now;
 }
 
+/* Ends the loan where the phases of Careful Resume end, so that a connection that goes on, or waits, keeps no other one from it. */
+static always_inline void check_loan(struct state *state)
+{
+	struct call *call = &state->record.connection.call;
+
+	if (!resume || state->loan.stage != LOAN_IN_USE)
+		return;
+	resume_phase(&state->record.connection);
+	if (!(call->flags & RESUMING))
+		return_loan(&state->loan, (call->flags & RETREATED) != 0);
+}
+
 /* The body of cong_control: after each ACK, whether it delivers or not. */
 static always_inline void feedback(struct sock *sk, const struct rate_sample *rs)
 {
@@ -452,6 +467,7 @@ static always_inline void feedback(struct sock *sk, const struct rate_sample *rs
 	apply(sk, state);
 	emit(state, ACK);
 	take_snapshot(tp, state);
+	check_loan(state);
 	check_ect1(tp, state);
 }
 
@@ -486,7 +502,7 @@ static always_inline void take_loan(const struct sock *sk, struct state *state, 
 	struct call *call = &state->record.connection.call;
 	struct observation lent = {};
 
-	call->saved_cwnd = call->saved_rtt = state->loan.is_taken = 0;
+	call->saved_cwnd = call->saved_rtt = state->loan.stage = NO_LOAN;
 	if (!resume)
 		return;
 	__builtin_memset(&state->loan.sample, 0, sizeof(state->loan.sample));
@@ -689,7 +705,7 @@ static always_inline void repay_loan(struct sock *sk, struct state *state)
 	own.saved_cwnd = call->saved_cwnd;
 	own.saved_rtt_us = call->saved_rtt / 1000;
 	repay(sk, &state->loan, &own, (call->flags & RETREATED) != 0);
-	if (state->loan.is_taken && sk->__sk_common.skc_state == TCP_CLOSE)
+	if (state->loan.stage != NO_LOAN && sk->__sk_common.skc_state == TCP_CLOSE)
 		tp->snd_ssthresh = resume_mark(call, &state->loan);
 	emit(state, ENDED);
 }

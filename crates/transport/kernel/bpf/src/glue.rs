@@ -95,6 +95,8 @@ const ECT1: u64 = 64;
 pub const RETREATED: u64 = 128;
 /// The window of an earlier connection was taken over.
 pub const JUMPED: u64 = 256;
+/// Whether the window of an earlier connection is taken over is not decided yet.
+pub const RESUMING: u64 = 512;
 
 /// What monitors read in the socket's storage, through sock_diag: a head, and the state of BBR as Linux reports it
 /// (`struct tcp_bbr_info` of `include/uapi/linux/inet_diag.h`, with what version 3 appends). A change of its form is a
@@ -399,6 +401,16 @@ impl<C: Staged> Connection<C> {
         let rtt = RttSample { latest: srtt, smoothed: srtt, min: min_rtt };
         let Inheritance { window, has_filled_pipe, .. } = Staged::bequeath(self.controller(), rtt);
         self.call.ssthresh = if has_filled_pipe { window } else { 0 };
+    }
+
+    /// How far Careful Resume is: [`RESUMING`], [`RETREATED`], or over.
+    #[inline(always)]
+    pub fn resume_phase(&mut self) {
+        self.call.flags = match self.controller().snapshot().resume {
+            None => 0,
+            Some(ResumePhase::SafeRetreat) => RETREATED,
+            Some(_) => RESUMING,
+        };
     }
 
     /// The controller.

@@ -50,7 +50,8 @@ export! {
     uncork_classic_ecn => classic_ecn(),
     uncork_report => renew_report(),
     uncork_ended => ended(),
-    uncork_hand_over => hand_over()
+    uncork_hand_over => hand_over(),
+    uncork_resume_phase => resume_phase()
 }
 
 /// Never called: the object does not load where code that panics is left.

@@ -48,23 +48,34 @@ fn steps(downloads: Downloads) -> Option<Vec<Vec<Step>>> {
     Some(steps.into_values().collect())
 }
 
-/// Slow start fills a queue too short for HyStart, and loses a part of the flight. The last of that are found by ACKs for what left after the
-/// first was found.
+/// ACKs of the first recovery that find losses of its flight late: by what left after the first loss was found, when nothing that left so late
+/// was delivered before. None of them may reduce the threshold again.
+fn late_finds(steps: &[Step]) -> usize {
+    let acks = steps.iter().filter(|step| step.kind == ACK);
+    let acks: Vec<&Step> = acks.skip_while(|step| step.lost == 0).collect();
+    let Some(began) = acks.first().map(|first| first.now) else { return 0 };
+    let end = acks.iter().position(|step| !step.is_repairing).unwrap_or(acks.len());
+    let late = acks[..end].windows(2).filter(|pair| {
+        pair[1].lost > 0 && pair[0].newest_sent < began && pair[1].newest_sent >= began
+    });
+    let late = late.inspect(|pair| assert_eq!(pair[0].ssthresh, pair[1].ssthresh));
+    late.count()
+}
+
+/// Slow start fills a queue too short for HyStart, and loses a part of the flight.
 #[test]
 fn losses_of_a_flight_that_are_found_late_are_no_second_event() {
-    let path = Downloads { buffer: "20p", ..Downloads::new(50, "0%", 1, 6_000_000) };
-    let Some(connections) = steps(path) else { return };
-    let acks = connections[0].iter().filter(|step| step.kind == ACK);
-    let acks: Vec<&Step> = acks.skip_while(|step| step.lost == 0).collect();
-    let first: Vec<&Step> = acks.into_iter().take_while(|step| step.is_repairing).collect();
-    let began = first[0].now;
-    let late = first.iter().filter(|step| step.lost > 0 && step.newest_sent >= began).count();
-    let lost: u64 = first.iter().map(|step| step.lost).sum();
-    let mut thresholds: Vec<u64> = first.iter().map(|step| step.ssthresh).collect();
-    thresholds.dedup();
-    println!("{lost} lost in the first recovery, found late by {late} ACKs: {thresholds:?}");
+    let mut late = 0;
+    for _ in 0..20 {
+        let path = Downloads { buffer: "20p", ..Downloads::new(50, "0%", 1, 2_000_000) };
+        let Some(connections) = steps(path) else { return };
+        late += late_finds(&connections[0]);
+        if late > 1 {
+            break;
+        }
+    }
+    println!("{late} ACKs found losses late");
     assert!(late > 0, "no loss was found late");
-    assert_eq!(thresholds.len(), 1, "{thresholds:?}");
 }
 
 #[test]

@@ -425,6 +425,33 @@ fn observation_is_lent_to_one_connection_at_a_time() {
     });
 }
 
+/// RFC 9959 §3.2: one connection at a time, until its careful resume is over.
+#[test]
+fn open_connection_that_has_resumed_keeps_no_other_from_it() {
+    on_loopback(|server| {
+        let fetch = local("127.0.0.1", "127.9.1.1", MUCH);
+        server.serve(fetch);
+        let (mut open, mut client) = server.open(fetch);
+        std::thread::scope(|scope| {
+            let reads = || {
+                for length in pieces(MUCH) {
+                    client.read_exact(&mut vec![0; length]).expect("all of it");
+                }
+            };
+            scope.spawn(reads);
+            send(&mut open, MUCH);
+        });
+        let other = server.open(fetch);
+        assert_eq!((server.status().lent, server.status().in_use), (2, 0));
+        // The end of the first does not end the loan of the other.
+        transfer(open, client, 1_000);
+        let third = server.open(fetch);
+        assert_eq!((server.status().lent, server.status().in_use), (2, 1));
+        transfer(other.0, other.1, 1_000);
+        transfer(third.0, third.1, 1_000);
+    });
+}
+
 /// An initial window takes a round trip, and they carry less than ten.
 #[test]
 fn connections_that_carry_little_leave_nothing() {
