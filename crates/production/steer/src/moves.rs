@@ -81,8 +81,8 @@ impl Steered {
         let mut planner =
             MovePlanner { ask, description, archive: PolicyArchive::of(self), sockets };
         for connection in &open {
-            let is_accepted = listening.contains(&connection.local.port());
-            if let Some(target) = planner.target(connection, is_accepted, request, &mut moves)? {
+            let listener = listener(&listening, connection);
+            if let Some(target) = planner.target(connection, listener, request, &mut moves)? {
                 cookies.push(connection.cookie);
                 targets.push(target);
             }
@@ -141,20 +141,30 @@ pub(crate) fn add_children(path: &Path, cgroups: &mut HashSet<u64>) {
     }
 }
 
-/// The ports with listeners, and the cgroups' connections that may still send.
-fn connections(cgroups: &HashSet<u64>) -> Result<(HashSet<u16>, Vec<Connection>), Error> {
+/// The listening sockets, and the cgroups' connections that may still send.
+fn connections(cgroups: &HashSet<u64>) -> Result<(Vec<Connection>, Vec<Connection>), Error> {
     let states = StateSet::SENDING.with(TcpState::Listen);
     let query = Query { states, ..Query::default() };
-    let (mut listening, mut open) = (HashSet::new(), Vec::new());
+    let (mut listening, mut open) = (Vec::new(), Vec::new());
     let mut diag = Diag::open()?;
     diag.dump(&query, |socket| {
         if socket.state == TcpState::Listen {
-            listening.insert(socket.local.port());
+            listening.push(*socket);
         } else if socket.cgroup.is_some_and(|cgroup| cgroups.contains(&cgroup)) {
             open.push(*socket);
         }
     })?;
     Ok((listening, open))
+}
+
+/// The listening socket that accepted a connection: of its port and address, otherwise of its port.
+fn listener<'a>(listening: &'a [Connection], connection: &Connection) -> Option<&'a Connection> {
+    let local = connection.local;
+    let is_at =
+        |socket: &&Connection| socket.local.ip().to_canonical() == local.ip().to_canonical();
+    let mut at_port = listening.iter().filter(|socket| socket.local.port() == local.port());
+    let first = at_port.clone().next();
+    at_port.find(is_at).or(first)
 }
 
 struct MovePlanner {
@@ -169,13 +179,13 @@ impl MovePlanner {
     fn target(
         &mut self,
         connection: &Connection,
-        is_accepted: bool,
+        listener: Option<&Connection>,
         request: &MoveRequest<'_>,
         moves: &mut Moves,
     ) -> Result<Option<MoveTarget>, Error> {
         let client = connection.remote.ip();
         let has = connection.cc.map(|cc| cc.as_str().to_owned()).unwrap_or_default();
-        let port = is_accepted.then_some(connection.local.port());
+        let port = listener.map(|listener| listener.local.port());
         if request.clients.is_some_and(|clients| !clients.contains(client))
             || request.from.is_some_and(|from| from != has)
         {
@@ -190,10 +200,11 @@ impl MovePlanner {
         }
         moves.connections += 1;
         let before = self.before(connection.cookie)?;
-        let gets = decided.tcp.clone().unwrap_or_else(|| match &before {
-            Some(Decided { tcp: Some(_), .. }) => default(),
-            _ => has.clone(),
-        });
+        let gets = match (&decided.tcp, &before) {
+            (Some(decided), _) => decided.clone(),
+            (None, Some(Decided { tcp: Some(_), .. })) => self.without_rule(listener)?,
+            (None, _) => has.clone(),
+        };
         // Only the start of a connection can resume.
         let gets = if gets == InLinux::without_resume(&has) { has.clone() } else { gets };
         let cap = cap(&decided, before.as_ref());
@@ -204,6 +215,14 @@ impl MovePlanner {
         let target = MoveTarget::new(&answer, controller, cap);
         *moves.to_move.entry((has, gets)).or_default() += 1;
         Ok(Some(target))
+    }
+
+    /// What a connection of this listening socket has without a rule's controller: that of the listener, which its service may have set, or the
+    /// host's default where the policy has set that of the listener.
+    fn without_rule(&self, listener: Option<&Connection>) -> Result<String, Error> {
+        let Some(Connection { cookie, cc: Some(cc), .. }) = listener else { return Ok(default()) };
+        let is_policys = self.sockets.find(*cookie)?.is_some_and(|found| found.is_listener());
+        Ok(if is_policys { default() } else { cc.as_str().to_owned() })
     }
 
     /// The earlier decision for a connection, if a policy decided.

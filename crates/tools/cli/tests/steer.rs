@@ -853,6 +853,34 @@ error: no BPF file system is mounted at /sys/fs/bpf; mount it: mount -t bpf bpf 
     assert_eq!(seen, expected);
 }
 
+/// A service that has set a controller for its listening socket, on a host with another default.
+#[test]
+fn moved_connection_without_a_rule_gets_the_controller_of_its_service() {
+    let script = r#"
+        cat > hold.py <<'END'
+import os, socket, subprocess
+open(os.environ["CGROUP"] + "/cgroup.procs", "w").write(str(os.getpid()))
+def steer(*args):
+    subprocess.run([os.environ["UNCORK"], "steer", *args], check=True, capture_output=True)
+def controller(connection):
+    return connection.getsockopt(socket.IPPROTO_TCP, 13, 16).split(b"\0")[0].decode()
+server = socket.create_server(("10.1.0.1", 8090))
+server.setsockopt(socket.IPPROTO_TCP, 13, b"cubic")
+steer("apply", "one.toml", "--cgroup", os.environ["CGROUP"])
+client = socket.create_connection(("10.1.0.1", 8090), 10, ("10.1.1.7", 0))
+accepted, _ = server.accept()
+print(controller(server), controller(accepted))
+steer("apply", "two.toml", "--cgroup", os.environ["CGROUP"])
+steer("move")
+print(controller(accepted))
+END
+        printf '[[rule]]\nclient = "10.1.1.0/24"\nuse = { tcp = "reno" }\n' > one.toml
+        printf '[[rule]]\nclient = "10.1.2.0/24"\nuse = { tcp = "reno" }\n' > two.toml
+        python3 hold.py"#;
+    let Some(seen) = succeed(script) else { return };
+    assert_eq!(seen, "cubic reno\ncubic\n");
+}
+
 /// Holds connections open, and asks the server what they have, while policies change.
 const MOVED: &str = r#"
 cat > hold.py <<'END'
