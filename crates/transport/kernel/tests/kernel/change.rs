@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::net::TcpStream;
 
 use rustix::net::sockopt::set_tcp_congestion;
-use uncork_cc::{Bbr1, Bbr3, Controller, Cubic, NewReno, Prague, Snapshot};
+use uncork_cc::{Bbr1, Bbr3, Cubic, NewReno, Prague, Snapshot};
 use uncork_kernel::{Algorithm, Loaded};
 
 use crate::glue::{Call, Staged};

@@ -5,7 +5,12 @@ mod change;
 mod ect1;
 mod episodes;
 #[expect(unsafe_code, reason = "the kernel's records are read as what they are")]
-#[allow(clippy::inline_always, unreachable_pub, reason = "a crate for BPF: see the file")]
+#[allow(
+    clippy::inline_always,
+    unreachable_pub,
+    dead_code,
+    reason = "a crate for BPF: see the file"
+)]
 #[path = "../../bpf/src/glue.rs"]
 mod glue;
 mod record;
