@@ -32,7 +32,10 @@ pub enum PrefixError {
     HostBits(Prefix),
 }
 
-/// A set of networks for fast lookup: sorted, disjoint address ranges.
+/// The mapped addresses of IPv4 (RFC 4291 §2.5.5.2): first and last.
+const MAPPED: (u128, u128) = (0xffff << 32, (0xffff << 32) | 0xffff_ffff);
+
+/// A set of networks for fast lookup: sorted, disjoint address ranges. A network of IPv6 contains no address of IPv4.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prefixes(Box<[(u128, u128)]>);
 
@@ -68,6 +71,16 @@ impl Prefix {
         (number(self.address), self.bits + more)
     }
 
+    /// Its addresses, IPv4 mapped: ranges of first and last. A network of IPv6 around all mapped addresses has a gap there.
+    fn ranges(self) -> impl Iterator<Item = (u128, u128)> {
+        let (first, last) = self.range();
+        let holds_ipv4 = self.address.is_ipv6() && first <= MAPPED.0 && MAPPED.1 <= last;
+        let end = if holds_ipv4 { MAPPED.0.checked_sub(1) } else { Some(last) };
+        let low = end.filter(|end| first <= *end).map(|end| (first, end));
+        let high = (holds_ipv4 && MAPPED.1 < last).then_some((MAPPED.1 + 1, last));
+        low.into_iter().chain(high)
+    }
+
     fn range(self) -> (u128, u128) {
         let first = number(self.address);
         let wide = if self.address.is_ipv4() { 32 } else { 128 };
@@ -79,7 +92,7 @@ impl Prefix {
 impl Prefixes {
     /// The union of these.
     pub fn new(prefixes: impl IntoIterator<Item = Prefix>) -> Self {
-        let mut ranges: Vec<_> = prefixes.into_iter().map(Prefix::range).collect();
+        let mut ranges: Vec<_> = prefixes.into_iter().flat_map(Prefix::ranges).collect();
         ranges.sort_unstable();
         ranges.dedup_by(|next, kept| {
             let touches = next.0 <= kept.1.saturating_add(1);
@@ -148,7 +161,14 @@ impl FromStr for Prefix {
         };
         // An IPv4-mapped address becomes IPv4.
         let mapped = address.is_ipv6() && address.to_canonical().is_ipv4();
-        let bits = if mapped { bits.saturating_sub(96) } else { bits };
+        let bits = match bits.checked_sub(96) {
+            Some(bits) if mapped => bits,
+            None if mapped => {
+                let host = Ipv6Addr::from_bits(number(address) & !(u128::MAX >> bits));
+                return Err(PrefixError::HostBits(Self { address: host.into(), bits }));
+            }
+            _ => bits,
+        };
         let network = Self::of(address, bits);
         if network.address == address.to_canonical() {
             Ok(network)
@@ -190,6 +210,8 @@ mod tests {
     #[test]
     fn errors_suggest_the_correct_form() {
         assert_eq!(error("203.0.113.7/24"), "host bits are set: write 203.0.113.0/24");
+        assert_eq!(error("::ffff:0.0.0.0/80"), "host bits are set: write ::/80");
+        assert_eq!(error("::ffff:0.0.0.0/95"), "host bits are set: write ::fffe:0:0/95");
         for text in ["203.0.113.0/33", "10.0.0.0/", "10.0.0.0/-1", "10.0.0.0/+8"] {
             assert!(error(text).contains("a number from 0 to 32"), "{text}");
         }
@@ -206,9 +228,30 @@ mod tests {
         for text in ["203.0.112.255", "203.0.114.0", "2001:db9::", "::", "::203.0.113.9"] {
             assert!(!known.contains(text.parse().expect("an address")), "{text}");
         }
-        assert!(Prefixes::new([prefix("::/0")]).contains("10.0.0.1".parse().expect("an address")));
         assert!(Prefixes::new([prefix("0.0.0.0/0")]).contains("10.0.0.1".parse().expect("it")));
         assert!(!Prefixes::new([]).contains("10.0.0.1".parse().expect("an address")));
+    }
+
+    #[test]
+    fn networks_of_ipv6_contain_no_client_of_ipv4() {
+        let v4: [IpAddr; 3] =
+            ["0.0.0.0", "10.0.0.1", "255.255.255.255"].map(|it| it.parse().expect("it"));
+        let v6: [IpAddr; 4] = ["::", "::fffe:ffff:ffff", "::1:0:0:0", "2001:db8::1"]
+            .map(|it| it.parse().expect("it"));
+        let all = Prefixes::new([prefix("::/0")]);
+        assert!(v4.iter().all(|it| !all.contains(*it)) && v6.iter().all(|it| all.contains(*it)));
+        for text in ["::/1", "::/80", "::fffe:0:0/95"] {
+            let some = Prefixes::new([prefix(text)]);
+            assert!(v4.iter().all(|it| !some.contains(*it)), "{text}");
+            assert!(some.contains(v6[1]), "{text}");
+        }
+        let both = Prefixes::new([prefix("::/0"), prefix("0.0.0.0/0")]);
+        assert!(v4.iter().chain(&v6).all(|it| both.contains(*it)));
+        let mapped = Prefixes::new([prefix("::ffff:10.0.0.0/104")]);
+        assert!(mapped.contains(v4[1]) && !mapped.contains(v4[2]));
+        assert!(Prefixes::new([prefix("::ffff:0.0.0.0/96")]).contains(v4[2]));
+        let blocks: Vec<_> = all.blocks().collect();
+        assert!(blocks.iter().all(|(first, bits)| *bits > 80 || first >> 48 != 0), "{blocks:?}");
     }
 
     proptest! {

@@ -33,7 +33,7 @@ pub(crate) const CONDITIONS: &[Key] = &[
     Key::new("listener", "the listener with this name"),
     Key::new(
         "client",
-        r#"networks of the client's address: `"203.0.113.0/24"`, `"2001:db8::/32"` or an address"#,
+        r#"networks of the client's address: `"203.0.113.0/24"`, `"2001:db8::/32"` or an address. `"0.0.0.0/0"` has all clients of IPv4, `"::/0"` all of IPv6 and none of IPv4"#,
     ),
     Key::new("asn", r#"the client's autonomous system: `"AS64500"`"#),
     Key::new("country", r#"the client's country: `"PE"`"#),
