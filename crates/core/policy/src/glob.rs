@@ -17,7 +17,7 @@ pub(crate) const MAX_TAIL: usize = u128::BITS as usize - 1;
 
 /// A compiled pattern: a bit-parallel automaton (the Shift-And method of Baeza-Yates and Gonnet). Matching
 /// takes time linear in the text, so a client cannot send a path that is slow to match.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Glob {
     /// The literal text before the first star.
     head: Box<[u8]>,

@@ -32,6 +32,7 @@ mod public_key;
 mod read;
 mod release;
 mod settings;
+mod shadowed;
 mod signed;
 mod table;
 mod table_use;

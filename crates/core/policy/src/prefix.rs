@@ -124,6 +124,14 @@ impl Prefixes {
         })
     }
 
+    /// Whether it contains all addresses of `other`.
+    pub(crate) fn contains_all(&self, other: &Self) -> bool {
+        other.0.iter().all(|(first, last)| {
+            let after = self.0.partition_point(|(begin, _)| begin <= first);
+            after > 0 && *last <= self.0[after - 1].1
+        })
+    }
+
     /// Whether one of them contains `address`; IPv4-mapped addresses are IPv4.
     pub fn contains(&self, address: IpAddr) -> bool {
         let address = number(address.to_canonical());
@@ -252,6 +260,16 @@ mod tests {
         assert!(Prefixes::new([prefix("::ffff:0.0.0.0/96")]).contains(v4[2]));
         let blocks: Vec<_> = all.blocks().collect();
         assert!(blocks.iter().all(|(first, bits)| *bits > 80 || first >> 48 != 0), "{blocks:?}");
+    }
+
+    #[test]
+    fn a_set_contains_all_of_another_by_its_ranges() {
+        let set = |texts: &[&str]| Prefixes::new(texts.iter().map(|text| prefix(text)));
+        let outer = set(&["10.0.0.0/9", "10.128.0.0/9", "2001:db8::/32"]);
+        assert!(outer.contains_all(&set(&["10.0.0.0/8"])));
+        assert!(outer.contains_all(&set(&["10.1.0.0/16", "2001:db8:1::/48"])));
+        assert!(!outer.contains_all(&set(&["10.1.0.0/16", "11.0.0.0/16"])));
+        assert!(!set(&["::/0"]).contains_all(&set(&["10.0.0.0/8"])));
     }
 
     proptest! {

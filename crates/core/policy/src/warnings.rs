@@ -1,4 +1,4 @@
-//! Conditions that never match on a server.
+//! Conditions that never match on a server, and rules that never decide.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -11,7 +11,7 @@ use crate::glob::Glob;
 impl Policy {
     /// A warning for each condition that never matches on a server with these listeners (`None`: any), with
     /// or without databases of client origins. In a policy shared by several servers such conditions are
-    /// normal. A controller that Linux calls by another name is a warning, too.
+    /// normal. A rule behind one that decides for all of its connections is a warning, too, and a controller that Linux calls by another name.
     pub fn warnings(&self, listeners: Option<&[&str]>, has_databases: bool) -> Vec<String> {
         let unmatched = |globs: &[Glob]| {
             let listeners = listeners?;
@@ -62,6 +62,7 @@ impl Policy {
                 warnings.extend(reason.map(|reason| format!("{name}:{line}: `{written}`{reason}")));
             }
         }
+        warnings.extend(self.shadowed());
         warnings.extend(self.names_of_others());
         warnings.extend(self.without_resume());
         warnings

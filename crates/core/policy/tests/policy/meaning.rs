@@ -267,6 +267,73 @@ fn conditions_that_never_match_are_reported() {
 }
 
 #[test]
+fn rules_that_can_never_decide_are_reported_with_the_rule_before() {
+    let use_it = "use = { tcp = \"bbr\" }\n";
+    let rules = |rules: &[&str]| {
+        let rules = rules.iter().map(|rule| format!("[[rule]]\n{rule}\n{use_it}"));
+        policy(&rules.collect::<String>()).warnings(None, true)
+    };
+    for (name, pair) in [
+        ("networks", ["client = \"0.0.0.0/0\"", "client = [\"10.0.0.0/8\", \"192.0.2.1\"]"]),
+        ("mapped", ["client = \"10.0.0.0/8\"", "client = \"::ffff:10.0.0.0/104\""]),
+        ("equal", ["host = \"a\"", "host = \"A\""]),
+        ("more conditions", ["host = [\"a\", \"b\"]", "host = \"b\"\nclient = \"::/0\""]),
+        (
+            "places",
+            ["country = [\"CL\", \"PE\"]\nasn = \"AS1\"", "asn = \"AS1\"\ncountry = \"PE\""],
+        ),
+        ("sizes", ["size = { min = \"1MB\" }", "size = { min = \"2MB\", below = \"3MB\" }"]),
+        ("headers", ["header = { A = [\"x\", \"y*\"] }", "header = { a = \"y*\" }"]),
+        (
+            "times",
+            [
+                "time = { until = 2026-12-02T00:00:00Z }",
+                "time = { until = 2026-12-01T00:00:00Z, days = [\"mon\"] }",
+            ],
+        ),
+    ] {
+        let [warning] = rules(&pair).try_into().unwrap_or_else(|it| panic!("{name}: {it:?}"));
+        let line = 4 + pair[0].matches('\n').count();
+        let first = format!("test:{line}: this rule never decides: the rule in line 1 ");
+        assert!(warning.starts_with(&first), "{name}: {warning}");
+        let turned = rules(&[pair[1], pair[0]]);
+        let is_mutual = ["mapped", "equal"].contains(&name);
+        assert_eq!(turned.len(), usize::from(is_mutual), "{name}: {turned:?}");
+    }
+    assert_message!("shadowed", rules(&["host = \"a\"", "host = \"a\""]).join("\n"));
+}
+
+/// A wrong warning makes operators remove a rule that decides.
+#[test]
+fn rules_that_may_decide_are_not_reported() {
+    let text = "[experiment.e]\nunit = \"prefix\"\nshare = \"50%\"\n[experiment.e.arm.a]\nweight = 1\n\
+        [[rule]]\nexperiment = \"e\"\n[[rule]]\nhost = \"a\"\nuse = { tcp = \"bbr\" }\n";
+    assert_eq!(policy(text).warnings(None, true), [""; 0]);
+    for (first, second) in [
+        ("client = \"::/0\"", "client = \"10.0.0.0/8\""),
+        ("host = \"a\"\npath = \"/x\"", "host = \"a\""),
+        ("host = \"a\"", "sni = \"a\""),
+        ("cookie = { a = \"1\" }", "cookie = { A = \"1\" }"),
+        ("time = { days = [\"mon\"] }", "time = { days = [\"tue\"] }"),
+        ("size = { min = \"2MB\" }", "size = { min = \"1MB\" }"),
+    ] {
+        let text = format!(
+            "[[rule]]\n{first}\nuse = {{ tcp = \"bbr\" }}\n[[rule]]\n{second}\nuse = {{ tcp = \"reno\" }}\n"
+        );
+        assert_eq!(policy(&text).warnings(None, true), [""; 0], "{first} then {second}");
+    }
+}
+
+#[test]
+fn a_rule_until_a_time_in_the_past_is_reported() {
+    let policy =
+        policy("[[rule]]\ntime = { until = 2026-12-01T00:00:00Z }\nuse = { tcp = \"bbr\" }\n");
+    let until: UnixTime = "2026-12-01T00:00:00Z".parse().expect("a time");
+    assert_eq!(policy.expired_rules(UnixTime(until.0 - 1)), [""; 0]);
+    assert_message!("until", policy.expired_rules(until).join("\n"));
+}
+
+#[test]
 fn ports_without_a_name_have_their_number_as_name() {
     let policy = policy(
         "[[rule]]\nlistener = \"we*\"\nuse = { tcp = \"bbr\" }\n\

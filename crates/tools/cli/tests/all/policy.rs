@@ -143,6 +143,25 @@ fn check_warns_of_controllers_that_do_not_do_what_the_policy_says() {
     assert_eq!(lines[..2], expected, "{stderr}");
 }
 
+/// The commonest mistake in an ordered list.
+#[test]
+fn check_warns_of_rules_that_never_decide() {
+    let scratch = Scratch::new("policy-shadowed");
+    let text = "[[rule]]\nclient = \"0.0.0.0/0\"\nuse = { tcp = \"cubic\" }\n[[rule]]\nclient = \"10.0.0.0/8\"\nuse = { tcp = \"reno\" }\n\
+        [[rule]]\ntime = { until = 2020-01-01T00:00:00Z }\nuse = { tcp = \"reno\" }\n";
+    let Finished { status, stderr, .. } = policy(&scratch, text, &["check", "policy.toml"]);
+    assert_eq!(status, 0, "{stderr}");
+    let [shadowed, expired] = stderr.lines().collect::<Vec<_>>().try_into().expect("two warnings");
+    assert!(
+        shadowed.starts_with("warning: policy.toml:4: this rule never decides: the rule in line 1"),
+        "{shadowed}"
+    );
+    assert!(
+        expired.starts_with("warning: policy.toml:7: this rule never decides: `time ="),
+        "{expired}"
+    );
+}
+
 /// A connection of `client` in this hour of 1 December 2026, with this number of rounds that show a queue for L4S, and a classic one.
 fn connection(client: &str, hour: u64, (l4s_rounds, classic_rounds): (u32, u32)) -> FlowRecord {
     let start = 1_796_083_200_000_000_000 + hour * 3_600_000_000_000;

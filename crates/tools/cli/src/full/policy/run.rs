@@ -1,11 +1,12 @@
 //! The commands of `uncork policy`.
 
-use uncork_policy::{Fact, Facts, Headers, Origin};
+use uncork_policy::{Fact, Facts, Headers, Origin, UnixTime};
 
 use super::args::{ExplainArgs, FileArgs, PolicyArgs, PolicyCommand};
 use super::ecn;
 use super::read::{origins, read};
 use crate::failure::Failure;
+use crate::full::unix_time::unix_s;
 use crate::{print, stdout};
 
 pub(crate) fn run(args: &PolicyArgs) -> Result<(), Failure> {
@@ -19,7 +20,8 @@ pub(crate) fn run(args: &PolicyArgs) -> Result<(), Failure> {
 fn check(args: &FileArgs) -> Result<(), Failure> {
     let policy = read(&args.file, args.policy_key.as_deref(), args.color)?;
     // Listeners and databases are those of a server, which is not known here.
-    for warning in policy.warnings(None, true) {
+    let expired = policy.expired_rules(UnixTime(unix_s()));
+    for warning in policy.warnings(None, true).into_iter().chain(expired) {
         eprintln!("warning: {warning}");
     }
     let databases = if policy.asks_origin() {
