@@ -181,6 +181,16 @@ pub(super) struct Sending {
 }
 
 impl Sending {
+    /// It is on this stream of HTTP/2.
+    pub(super) fn is_on(&self, stream: u32) {
+        self.progress.is_on(self.id, stream);
+    }
+
+    /// Its stream was reset before it began.
+    pub(super) fn is_reset(&self) {
+        self.progress.is_reset(self.id);
+    }
+
     /// Records a chunk of the body that is passed to the protocol. `is_own`: whether it takes memory.
     pub(super) fn give(&mut self, chunk: Bytes, is_own: bool) -> Bytes {
         self.taken += chunk.len() as u64;

@@ -19,6 +19,7 @@ use tokio_rustls::TlsAcceptor;
 use super::answer::RequestHandler;
 use super::coalescing::CoalescingWriter;
 use super::http2::Http2;
+use super::http2_stream::Http2Stream;
 use super::linger::{End, linger};
 use super::socket::CountedStream;
 use super::steering::TcpSteering;
@@ -184,7 +185,8 @@ impl TcpContext {
     ) {
         let limits = &self.shared.limits;
         if is_http2 {
-            let http = pin!(Http2::new(stream.clone(), limits, handler));
+            let output = Http2Stream::new(stream.clone(), self.tls.is_some(), progress);
+            let http = pin!(Http2::new(output, limits, handler));
             let protocol =
                 Protocol { leave: |mut it: Pin<&mut Http2>| it.leave(), sends_goaway: true };
             return self.converse(http, protocol, &stream, progress).await;

@@ -15,7 +15,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::answer::{RequestHandler, Sending};
-use super::coalescing::CoalescingWriter;
+use super::http2_stream::Http2Stream;
 use crate::clock;
 use crate::guarded::guarded;
 use crate::limits::Limits;
@@ -44,12 +44,12 @@ pub(super) struct Http2 {
 }
 
 enum Http2State {
-    Greeting(Handshake<CoalescingWriter, Bytes>),
-    Talking(Connection<CoalescingWriter, Bytes>),
+    Greeting(Handshake<Http2Stream, Bytes>),
+    Talking(Connection<Http2Stream, Bytes>),
 }
 
 impl Http2 {
-    pub(super) fn new(stream: CoalescingWriter, limits: &Limits, handler: RequestHandler) -> Self {
+    pub(super) fn new(stream: Http2Stream, limits: &Limits, handler: RequestHandler) -> Self {
         let mut builder = Builder::new();
         builder.max_header_list_size(limits.head_bytes).max_concurrent_streams(limits.streams);
         Self {
@@ -134,10 +134,11 @@ async fn exchange(
     let Ok(is_empty) = is_empty(&request, body).await else { return };
     let refusal = (!is_empty).then(|| unwanted(request.version()));
     let (response, sending) = handler.respond(&request, refusal);
+    sending.is_on(reply.stream_id().into());
     let (head, body) = response.into_parts();
     let Ok(mut stream) = reply.send_response(Response::from_parts(head, ()), body.is_empty())
     else {
-        return;
+        return sending.is_reset();
     };
     if let Err(reason) = send(&mut stream, body, sending, &backlog, patience).await {
         stream.send_reset(reason);

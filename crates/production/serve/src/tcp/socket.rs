@@ -64,7 +64,7 @@ impl CountedStream {
     /// Samples the kernel's counters before the FIN. The kernel drops the connection's state when
     /// the client acknowledges the FIN, which may be immediately.
     fn sample_before_fin(&self) {
-        self.progress.flushed();
+        self.progress.stops_writing();
         if let Some(observer) = &self.observer {
             observer.look(Occasion::Event);
         }

@@ -9,6 +9,7 @@ mod connection_stats;
 mod exchange;
 mod metrics;
 mod observer;
+mod position;
 mod probe;
 mod progress;
 mod shared;

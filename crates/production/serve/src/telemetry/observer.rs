@@ -13,7 +13,7 @@ use uncork_units::Rate;
 
 use super::about::{About, Labels};
 use super::connection_stats::ConnectionStats;
-use super::exchange::{Ending, Exchange};
+use super::exchange::{Ending, Exchange, UncertainShare};
 use super::probe::{KernelState, SocketLookup};
 use super::progress::{ConnectionProgress, ProgressState};
 use super::shared::Telemetry;
@@ -29,7 +29,7 @@ const SETTLING: (Duration, Duration) = (Duration::from_millis(2), Duration::from
 /// The longest time until the first of these samples if the client acknowledges with its next request. A client
 /// that delays its acknowledgements by less would be sampled late.
 const PIGGYBACK: Duration = Duration::from_millis(32);
-/// How long a sample counts as current: times are exact to a millisecond. A request that acknowledged earlier
+/// How long a sample counts as current: less than the clock tick to which times are exact. A request that acknowledged earlier
 /// responses was sampled a moment before, and the requests of one turn of HTTP/2 were sampled when they were read.
 const CURRENT: Duration = Duration::from_millis(1);
 /// How long to await acknowledgements on a closed connection.
@@ -125,8 +125,9 @@ impl Observer {
         let before = self.current(began).or_else(|| self.look(Occasion::Event));
         self.stats().begin(&about, &active, &self.labels);
         let begin = |state: &mut ProgressState| {
-            let sizes = (state.written, size);
-            before.map(|before| Exchange::new(began, (about, active), &before, sizes))
+            let position = state.position();
+            let from = (position.unwrap_or(state.written), state.is_in_order);
+            before.map(|before| Exchange::new(began, (about, active), &before, from, size))
         };
         self.progress.begin_with(began, begin)
     }
@@ -214,23 +215,37 @@ impl Observer {
             let habit = latest.habit;
             std::mem::replace(&mut *latest, Latest { at: look.at, figures, pacing_rate, habit })
         };
-        let over = state.exchanges.extract_if(.., |_, exchange| {
-            if let Some(figures) = &figures {
-                exchange.note(figures);
-            }
-            look.ending(exchange, written, last).is_some()
-        });
-        for (_, exchange) in over {
-            let Some(ending) = look.ending(&exchange, written, last) else { continue };
-            if let (Ending::Acknowledged(_), Some((_, written))) = (ending, exchange.end) {
+        if let Some(figures) = &figures {
+            state.exchanges.values_mut().for_each(|exchange| exchange.note(figures));
+        }
+        let ending = |exchange: &Exchange| look.ending(exchange, written, last);
+        let is_whole = |exchange: &Exchange| ending(exchange).is_some_and(Ending::is_whole);
+        for (_, exchange) in state.exchanges.extract_if(.., |_, it| is_whole(it)) {
+            if let Some((_, written)) = exchange.end {
                 self.latest().habit.learn(occasion, before.at > written, exchange.bytes());
             }
-            let record = exchange.record(ending, state.delivered, &self.labels);
-            state.delivered += record.bytes_delivered;
-            self.stats().add(&record, exchange.first, &exchange.rtts);
-            self.telemetry.leave(record);
+            let end = ending(&exchange);
+            state.delivered += self.leave(&exchange, end, &UncertainShare::default());
+        }
+        // After the whole ones, which have all of their bytes.
+        if state.exchanges.values().any(|it| ending(it).is_some()) {
+            let open = state.exchanges.values().map(|it| (&**it, ending(it).is_some()));
+            let share = UncertainShare::new(open, state.delivered, look.is_over());
+            for (_, exchange) in state.exchanges.extract_if(.., |_, it| ending(it).is_some()) {
+                state.delivered += self.leave(&exchange, ending(&exchange), &share);
+            }
         }
         figures
+    }
+
+    /// Writes the record of a response. Returns the bytes of its body that have arrived.
+    fn leave(&self, exchange: &Exchange, ending: Option<Ending>, share: &UncertainShare) -> u64 {
+        let Some(ending) = ending else { return 0 };
+        let record = exchange.record(ending, share, &self.labels);
+        let delivered = record.bytes_delivered;
+        self.stats().add(&record, exchange.first, &exchange.rtts);
+        self.telemetry.leave(record);
+        delivered
     }
 
     fn latest(&self) -> MutexGuard<'_, Latest> {
@@ -305,16 +320,23 @@ fn poll_until(mut alarm: Pin<&mut Sleep>, due: Instant, cx: &mut Context<'_>) ->
 impl ObservedSample {
     /// How a response has ended, if it has. The connection's socket has accepted `written` bytes.
     fn ending(&self, exchange: &Exchange, written: u64, is_last: bool) -> Option<Ending> {
-        // The kernel's time of the last ACK is coarse, and may be that of a duplicate before the response.
-        let acknowledged =
-            exchange.end.and_then(|(end, at)| Some(self.acknowledged(end, written)?.max(at)));
-        let is_over = exchange.is_broken_off() || self.known.state == TcpState::Close;
+        let acknowledged = exchange.end.and_then(|(end, at)| {
+            // The kernel's time of the last ACK is that of a clock tick, up to 10 ms early, and may be that of an earlier ACK.
+            let min_rtt = exchange.last.min_rtt.unwrap_or_default().as_nanos();
+            Some(self.acknowledged(end, written)?.max(at + Duration::from_nanos(min_rtt)))
+        });
+        let is_over = exchange.is_broken_off() || self.is_over();
         match acknowledged.filter(|_| !exchange.is_broken_off()) {
             Some(at) => Some(Ending::Acknowledged(at)),
             None if is_over && exchange.taken.is_some() => Some(Ending::BrokenOff),
             None if is_last && exchange.end.is_some() => Some(Ending::Unknown),
             None => is_last.then_some(Ending::BrokenOff),
         }
+    }
+
+    /// Whether the connection has ended.
+    fn is_over(&self) -> bool {
+        self.known.state == TcpState::Close
     }
 
     /// When the client acknowledged the first `end` of `written` bytes. If it has acknowledged all

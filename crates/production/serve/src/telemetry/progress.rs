@@ -5,8 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::exchange::Exchange;
+use super::position::StreamPosition;
 use crate::admission::Claim;
 use crate::clock;
+use crate::tcp::{FrameEvent, FrameScanner};
 
 /// Timeouts for connections without progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +43,10 @@ pub(crate) struct ConnectionProgress {
 pub(super) struct ProgressState {
     /// Bytes that the socket has accepted.
     pub(super) written: u64,
+    /// Where the HTTP library writes next.
+    position: Option<StreamPosition>,
+    /// Whether responses follow each other in the stream (HTTP/1.1).
+    pub(super) is_in_order: bool,
     /// Bytes of bodies that have arrived, by the records so far.
     pub(super) delivered: u64,
     /// Responses with an unfinished body.
@@ -59,12 +65,32 @@ impl ProgressState {
     fn is_answering(&self) -> bool {
         self.open > 0 || self.is_pending
     }
+
+    fn on_stream(&mut self, stream: u32) -> Option<&mut Exchange> {
+        self.exchanges.values_mut().map(|it| &mut **it).find(|it| it.stream == Some(stream))
+    }
+
+    /// Where the next response begins: the socket may not have accepted the earlier ones.
+    pub(super) fn position(&self) -> Option<u64> {
+        self.position.map(StreamPosition::get)
+    }
+
+    /// Finds the ends of responses in what the socket has accepted, which is everything up to `flushed`.
+    fn find_ends(&mut self, flushed: Option<u64>) {
+        self.is_pending = false;
+        let (written, now) = (self.written, clock::now());
+        for exchange in self.exchanges.values_mut() {
+            exchange.find_end(written, flushed, now);
+        }
+    }
 }
 
 impl ConnectionProgress {
     pub(crate) fn new(claim: Arc<Claim>) -> Self {
         let state = ProgressState {
             written: 0,
+            position: None,
+            is_in_order: false,
             delivered: 0,
             open: 0,
             has_served: false,
@@ -132,8 +158,80 @@ impl ConnectionProgress {
         if state.is_pending {
             self.progressed(&mut state, now);
         }
+        let (written, position) = (state.written, state.position());
         for exchange in state.exchanges.values_mut() {
-            exchange.first.get_or_insert(now);
+            exchange.wrote(written, position, now);
+        }
+    }
+
+    /// The connection is HTTP/1.1. From here on, [`Self::passed`] and [`Self::passed_all`] report its output.
+    pub(crate) fn becomes_http1(&self, is_tls: bool) {
+        let mut state = self.state();
+        state.position = Some(StreamPosition::new(state.written, is_tls));
+        state.is_in_order = true;
+    }
+
+    /// The connection is HTTP/2. From here on, [`Self::passed_frames`] reports its output, and [`Self::received_frames`] its input.
+    pub(crate) fn becomes_http2(&self, is_tls: bool) {
+        let mut state = self.state();
+        state.position = Some(StreamPosition::new(state.written, is_tls));
+    }
+
+    /// The response is on this stream of HTTP/2.
+    pub(crate) fn is_on(&self, id: u64, stream: u32) {
+        if let Some(exchange) = self.state().exchanges.get_mut(&id) {
+            exchange.stream = Some(stream);
+        }
+    }
+
+    /// The response's stream was reset.
+    pub(crate) fn is_reset(&self, id: u64) {
+        if let Some(exchange) = self.state().exchanges.get_mut(&id) {
+            exchange.is_reset = true;
+        }
+    }
+
+    /// The HTTP/2 library has passed on these bytes of frames.
+    pub(crate) fn passed_frames(&self, scanner: &mut FrameScanner, bytes: &[u8]) {
+        let mut state = self.state();
+        let Some(mut position) = state.position else { return };
+        scanner.scan(bytes, |count, event| {
+            position.pass(count as u64);
+            let Some((stream, event)) = event else { return };
+            let Some(exchange) = state.on_stream(stream) else { return };
+            match event {
+                FrameEvent::Data(bytes) => exchange.sent += bytes,
+                FrameEvent::End => exchange.last_byte = Some(position.get()),
+                FrameEvent::Reset => exchange.is_reset = true,
+            }
+        });
+        state.position = Some(position);
+    }
+
+    /// The client has sent these bytes of frames.
+    pub(crate) fn received_frames(&self, scanner: &mut FrameScanner, bytes: &[u8]) {
+        scanner.scan(bytes, |_, event| {
+            if let Some((stream, FrameEvent::Reset)) = event
+                && let Some(exchange) = self.state().on_stream(stream)
+            {
+                exchange.is_reset = true;
+            }
+        });
+    }
+
+    /// The HTTP/1.1 library has passed on `bytes`, which may still wait for the socket.
+    pub(crate) fn passed(&self, bytes: usize) {
+        if let Some(position) = &mut self.state().position {
+            position.pass(bytes as u64);
+        }
+    }
+
+    /// The HTTP/1.1 library has passed on all that it has: responses that have ended are complete here.
+    pub(crate) fn passed_all(&self) {
+        let mut state = self.state();
+        let Some(position) = state.position else { return };
+        for exchange in state.exchanges.values_mut().filter(|it| it.taken.is_some()) {
+            exchange.last_byte.get_or_insert(position.get());
         }
     }
 
@@ -141,14 +239,16 @@ impl ConnectionProgress {
     /// body longer than the bytes written has not been sent completely.
     pub(crate) fn flushed(&self) {
         let mut state = self.state();
-        state.is_pending = false;
-        let written = state.written;
-        for exchange in state.exchanges.values_mut() {
-            let Some(taken) = exchange.taken.filter(|_| exchange.end.is_none()) else { continue };
-            if written - exchange.from >= taken {
-                exchange.end = Some((written, clock::now()));
-            }
+        let (written, before) = (state.written, state.position());
+        if let Some(position) = &mut state.position {
+            position.settle(written);
         }
+        state.find_ends(before);
+    }
+
+    /// Nothing more is written. The socket may not have accepted everything.
+    pub(crate) fn stops_writing(&self) {
+        self.state().find_ends(None);
     }
 
     /// Whether an observed response is written and awaits acknowledgements.
@@ -158,7 +258,7 @@ impl ConnectionProgress {
 
     /// Closes the connection: nothing more is written.
     pub(crate) fn close(&self) {
-        self.flushed();
+        self.stops_writing();
         let now = clock::now();
         let mut state = self.state();
         (state.is_closed, state.last_progress) = (true, now);

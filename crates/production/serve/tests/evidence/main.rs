@@ -12,4 +12,5 @@ mod talker;
 
 mod arrival;
 mod http3;
+mod shared;
 mod tcp;
