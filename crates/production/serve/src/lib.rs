@@ -26,6 +26,7 @@ mod live;
 mod network_limiter;
 mod piece;
 mod quic;
+mod request_head;
 mod server;
 mod server_timing;
 mod shared;

@@ -4,9 +4,9 @@ use std::future::poll_fn;
 use std::task::Poll;
 
 use bytes::Buf;
-use h3::error::{Code, StreamError};
+use h3::error::Code;
 use h3::server::{RequestResolver, RequestStream};
-use http::{Request, Response, header};
+use http::{Request, Response};
 use tokio::time::timeout;
 use uncork_h3::{BidiStream, COPIED, Payload, Priority, Transport, fields};
 
@@ -17,6 +17,7 @@ use crate::access_log::Line;
 use crate::choice::{RequestFacts, host};
 use crate::clock;
 use crate::piece::PieceSize;
+use crate::request_head::{check_head, content_length};
 use crate::site::{Answer, SiteBody, unwanted};
 use crate::telemetry::{About, host_name};
 use crate::timing::SERVER_TIMING;
@@ -31,11 +32,16 @@ pub(super) async fn answer(request: RequestResolver<Transport, Payload>, talk: H
     else {
         return;
     };
-    if fields::are_malformed(request.headers()) {
+    // Every fault of the head makes a request malformed (RFC 9114 §4.3.1).
+    if fields::are_malformed(request.headers()) || check_head(&request).is_err() {
         return stream.stop_stream(Code::H3_MESSAGE_ERROR);
     }
     let began = talk.scope.now();
-    let Ok(has_body) = has_body(&request, &mut stream).await else { return };
+    let has_body = match timeout(head_time, has_body(&request, &mut stream)).await {
+        Ok(Ok(has_body)) => has_body,
+        Ok(Err(BodyFault::Malformed)) => return stream.stop_stream(Code::H3_MESSAGE_ERROR),
+        Ok(Err(BodyFault::Stream)) | Err(_) => return,
+    };
     talk.scope.prioritize(stream.id(), Priority::of(request.headers()));
     let (response, exchange) = respond(&request, has_body, began, &talk);
     let id = stream.id().into_inner();
@@ -47,19 +53,32 @@ pub(super) async fn answer(request: RequestResolver<Transport, Payload>, talk: H
     }
 }
 
+/// Why a body is not read.
+enum BodyFault {
+    Stream,
+    /// It has another length than the announced one (RFC 9114 §4.1.2).
+    Malformed,
+}
+
 /// Whether the request has a body. If its head announces no body, this does not wait for the end of
-/// the stream.
-async fn has_body(request: &Request<()>, stream: &mut Stream) -> Result<bool, StreamError> {
-    let begun = poll_fn(|context| {
-        Poll::Ready(match stream.poll_recv_data(context) {
-            Poll::Ready(Ok(data)) => Ok(data.is_some_and(|data| data.has_remaining())),
-            Poll::Ready(Err(error)) => Err(error),
-            Poll::Pending => Ok(false),
-        })
-    });
-    let length = request.headers().get(header::CONTENT_LENGTH);
-    let is_promised = length.is_some_and(|length| length.as_bytes() != b"0");
-    Ok(begun.await? || is_promised)
+/// the stream; otherwise it waits for its beginning. The length is compared as far as the body has come.
+async fn has_body(request: &Request<()>, stream: &mut Stream) -> Result<bool, BodyFault> {
+    let announced = content_length(request.headers()).map_err(|_| BodyFault::Malformed)?;
+    let is_announced = announced.is_some_and(|length| length > 0);
+    let (bytes, has_ended) = poll_fn(|context| match stream.poll_recv_data(context) {
+        Poll::Ready(Ok(data)) => {
+            Poll::Ready(Ok((data.as_ref().map_or(0, Buf::remaining), data.is_none())))
+        }
+        Poll::Ready(Err(_)) => Poll::Ready(Err(BodyFault::Stream)),
+        Poll::Pending if is_announced => Poll::Pending,
+        Poll::Pending => Poll::Ready(Ok((0, false))),
+    })
+    .await?;
+    let bytes = bytes as u64;
+    if announced.is_some_and(|length| bytes > length) || is_announced && has_ended {
+        return Err(BodyFault::Malformed);
+    }
+    Ok(bytes > 0 || is_announced)
 }
 
 fn respond(

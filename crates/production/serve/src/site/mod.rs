@@ -25,6 +25,6 @@ pub use options::{OwnHeader, OwnHeaderError, PAGED_STATUSES, SiteOptions};
 pub(crate) use redirect::https_url;
 pub use redirect::{Redirect, RedirectError};
 pub use respond::{Answer, Site};
-pub(crate) use respond::{malformed, moved, too_many, unwanted, with_length};
+pub(crate) use respond::{bad_request, malformed, moved, too_many, unwanted, with_length};
 pub(crate) use sites::Sites;
 pub(crate) use throttle::Throttle;

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
-use http::uri::Authority;
 use http::{HeaderValue, Request, Response, StatusCode, Version, header};
 use http_body::{Body, Frame, SizeHint};
 
@@ -19,6 +18,7 @@ use crate::admission::MemoryGuard;
 use crate::choice::{RequestFacts, host};
 use crate::clock;
 use crate::piece::PieceSize;
+use crate::request_head::check_head;
 use crate::shared::{Shared, Stop};
 use crate::site::{Answer, SiteBody, https_url, malformed, moved, unwanted, with_length};
 use crate::telemetry::{About, ConnectionProgress, Observer, host_name};
@@ -52,7 +52,7 @@ impl RequestHandler {
     ) -> Result<Response<ObservedBody>, Infallible> {
         let (head, body) = request.into_parts();
         let request = Request::from_parts(head, ());
-        let refusal = if !has_valid_host(&request) {
+        let refusal = if check_head(&request).is_err() {
             Some(malformed())
         } else if !is_empty(body).await {
             Some(unwanted(request.version()))
@@ -135,27 +135,6 @@ impl RequestHandler {
     }
 }
 
-/// Whether there is exactly one `Host`, and it is valid (RFC 9112 §3.2). HTTP/1.0 may omit it.
-fn has_valid_host(request: &Request<()>) -> bool {
-    let mut hosts = request.headers().get_all(header::HOST).iter();
-    match (hosts.next(), hosts.next()) {
-        (Some(host), None) => host.is_empty() || is_host(host.as_bytes()),
-        (None, _) => request.version() < Version::HTTP_11,
-        (Some(_), Some(_)) => false,
-    }
-}
-
-/// Whether the text is a host, with or without a port.
-fn is_host(text: &[u8]) -> bool {
-    let Ok(authority) = Authority::try_from(text) else { return false };
-    let port =
-        authority.as_str().strip_prefix(authority.host()).filter(|_| !authority.host().is_empty());
-    port.is_some_and(|port| {
-        port.is_empty()
-            || port.strip_prefix(':').is_some_and(|it| it.bytes().all(|b| b.is_ascii_digit()))
-    })
-}
-
 /// Whether the request has an empty body.
 async fn is_empty<B: Body + Unpin>(mut body: B) -> bool {
     if body.size_hint().lower() > 0 {
@@ -236,20 +215,5 @@ impl Body for ObservedBody {
 
     fn size_hint(&self) -> SizeHint {
         SizeHint::with_exact(self.body.len())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn valid_hosts_are_names_or_addresses_with_optional_port() {
-        for host in ["a", "a.example:80", "[::1]:8080", "127.0.0.1", "a:"] {
-            assert!(is_host(host.as_bytes()), "{host}");
-        }
-        for host in ["a b", "a/c", "c@d", "a:b", "a:80x", ":80", "[::1", "\u{e9}", "a,b:1 2"] {
-            assert!(!is_host(host.as_bytes()), "{host}");
-        }
     }
 }

@@ -20,7 +20,8 @@ use crate::clock;
 use crate::guarded::guarded;
 use crate::limits::Limits;
 use crate::piece::PieceSize;
-use crate::site::{SiteBody, unwanted};
+use crate::request_head::{HeadFault, check_head};
+use crate::site::{SiteBody, bad_request, unwanted};
 
 /// Most bytes of all responses that may wait for the socket.
 const BACKLOG: usize = 256 * 1024;
@@ -132,7 +133,11 @@ async fn exchange(
     let (head, body) = request.into_parts();
     let request = Request::from_parts(head, ());
     let Ok(is_empty) = is_empty(&request, body).await else { return };
-    let refusal = (!is_empty).then(|| unwanted(request.version()));
+    let refusal = match check_head(&request) {
+        Err(HeadFault::Malformed) => return reply.send_reset(Reason::PROTOCOL_ERROR),
+        Err(HeadFault::BadRequest) => Some(bad_request()),
+        Ok(()) => (!is_empty).then(|| unwanted(request.version())),
+    };
     let (response, sending) = handler.respond(&request, refusal);
     sending.is_on(reply.stream_id().into());
     let (head, body) = response.into_parts();

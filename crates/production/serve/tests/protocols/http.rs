@@ -163,6 +163,24 @@ fn the_server_waits_for_the_end_of_the_request() {
     served.stop();
 }
 
+/// RFC 9112 §6.1: a server in front might take the second coding for content.
+#[test]
+fn a_body_that_is_chunked_twice_is_refused_and_ends_the_connection() {
+    let (scratch, _) = site();
+    let served = Served::new(&spec(&scratch.path("")));
+    for codings in [
+        "Transfer-Encoding: chunked, chunked",
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
+    ] {
+        let mut client = served.connect();
+        let head = format!("GET /empty HTTP/1.1\r\nHost: test\r\n{codings}\r\n\r\n0\r\n\r\n");
+        client.send(head.as_bytes()).expect("a connection");
+        let response = client.head().expect("a response");
+        assert_eq!((response.status, response.header("connection")), (400, "close"), "{codings}");
+    }
+    served.stop();
+}
+
 #[test]
 fn compressed_files_are_sent_to_clients_that_accept_them() {
     let scratch = Scratch::new("serve");
@@ -242,6 +260,7 @@ fn requests_without_one_valid_host_are_refused() {
     }
     assert_eq!(status("GET /empty HTTP/1.0"), 200);
     assert_eq!(status("GET http://a/empty HTTP/1.1\r\nHost: a\r\nHost: b"), 400);
+    assert_eq!(status("GET http://u@a/empty HTTP/1.1\r\nHost: a"), 400);
     served.stop();
 }
 

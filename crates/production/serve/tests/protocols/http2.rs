@@ -40,6 +40,44 @@ fn a_request_that_turns_out_malformed_is_reset() {
     served.stop();
 }
 
+/// RFC 9113 §8.3.1, RFC 9110 §7.2: as over HTTP/1.1 and HTTP/3. Indices of names as in RFC 7541, Appendix A.
+#[test]
+fn a_request_that_is_not_for_one_host_is_refused() {
+    const INDEX: &[u8] = b"\x82\x04\x0b/index.html\x86";
+    const AUTHORITY: &[u8] = b"\x41\x04test";
+    const HOST: &[u8] = b"\x66\x04test";
+    /// `:status` 200 and 400.
+    const STATUS: [u8; 2] = [0x88, 0x8c];
+    let scratch = Scratch::new("serve");
+    scratch.write("index.html", "index");
+    let served = Served::new(&spec(&scratch.path("")));
+    let answer = |fields: &[&[u8]]| {
+        let mut client = begin(&served);
+        let head = [&[INDEX], fields].concat().concat();
+        client.send(&frame(HEADERS, END_HEADERS | END_STREAM, 1, &head)).expect("a connection");
+        let (kind, _, _, payload) = next(&mut client.0);
+        (kind, payload[0], payload[3])
+    };
+    for fields in [&[AUTHORITY][..], &[HOST], &[AUTHORITY, HOST], &[b"\x41\x07TEST:80", HOST]] {
+        let (kind, status, _) = answer(fields);
+        assert_eq!((kind, status), (HEADERS, STATUS[0]), "{fields:?}");
+    }
+    for fields in [&[][..], &[AUTHORITY, HOST, HOST], &[b"\x66\x03a b"]] {
+        let (kind, status, _) = answer(fields);
+        assert_eq!((kind, status), (HEADERS, STATUS[1]), "{fields:?}");
+    }
+    const LENGTH_0: &[u8] = b"\x0f\x0d\x010";
+    for fields in [
+        &[AUTHORITY, b"\x66\x01b"][..],
+        &[b"\x41\x06u@test"],
+        &[AUTHORITY, LENGTH_0, b"\x0f\x0d\x0200", LENGTH_0, b"\x0f\x0d\x011"],
+    ] {
+        let (kind, _, error) = answer(fields);
+        assert_eq!((kind, error), (RST_STREAM, 1), "PROTOCOL_ERROR: {fields:?}");
+    }
+    served.stop();
+}
+
 /// More requests than one turn of the server accepts, all at once; each gets its own response.
 #[test]
 fn simultaneous_requests_are_all_answered() {

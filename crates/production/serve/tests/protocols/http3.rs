@@ -95,7 +95,6 @@ fn responses_match_those_over_tcp() {
             ("GET", "/file.bin", vec![("range", "bytes=700001-")], 416, 26),
             ("GET", "/nothing", vec![], 404, 14),
             ("POST", "/file.bin", vec![], 405, 23),
-            ("GET", "/file.bin", vec![("content-length", "10")], 413, 0),
         ];
         for (method, path, headers, status, length) in cases {
             let response = connection.request(request(method, path, &headers)).await;
@@ -206,6 +205,31 @@ fn connection_specific_fields_are_malformed() {
         let (head, _) =
             get(&connection, "/empty", &[("te", "trailers")]).await.expect("a response");
         assert_eq!(head.status(), 200);
+    });
+    served.stop();
+}
+
+/// RFC 9114 §4.3.1 and §4.1.2.
+#[test]
+fn requests_with_two_hosts_or_another_length_are_malformed() {
+    let (scratch, _) = site();
+    let served = Served::new(&secured(&scratch));
+    let http3_client = Http3Client::new(&scratch, &served);
+    run(async {
+        let connection = http3_client.connect().await;
+        for fields in [
+            &[("host", "localhost"), ("host", "localhost")][..],
+            &[("content-length", "0"), ("content-length", "1")],
+            &[("content-length", "five")],
+            &[("content-length", "5")],
+        ] {
+            let refused = get(&connection, "/empty", fields).await.map(|(head, _)| head.status());
+            assert_eq!(refused, Err(ClientError::Reset(0x10e)), "H3_MESSAGE_ERROR: {fields:?}");
+        }
+        for fields in [&[("content-length", "0")][..], &[("host", "localhost")]] {
+            let (head, _) = get(&connection, "/empty", fields).await.expect("a response");
+            assert_eq!(head.status(), 200);
+        }
     });
     served.stop();
 }
