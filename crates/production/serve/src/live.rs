@@ -60,4 +60,9 @@ impl Live {
     pub(crate) fn respond(&self, request: &Request<()>, today: SystemTime) -> Answer {
         self.sites.of(host(request)).respond(request, today)
     }
+
+    /// Answers a request from the root, wherever the path has moved.
+    pub(crate) fn respond_unmoved(&self, request: &Request<()>, today: SystemTime) -> Answer {
+        self.sites.of(host(request)).respond_unmoved(request, today)
+    }
 }

@@ -42,6 +42,18 @@ impl Line {
         Self { log: log.clone(), before_size, after_size }
     }
 
+    /// Of a head without a valid request: it is logged as `-`, as Apache does.
+    pub(crate) fn refused(
+        log: &AccessLog,
+        (client, port): (IpAddr, u16),
+        today: SystemTime,
+        status: u16,
+    ) -> Self {
+        let (client, date) = (client.to_canonical(), date(today));
+        let before_size = format!("-:{port} {client} - - [{date}] \"-\" {status} ");
+        Self { log: log.clone(), before_size, after_size: " \"-\" \"-\"\n".to_owned() }
+    }
+
     /// Writes the line. The response had this many bytes, without its head.
     pub(crate) fn end(self, bytes: u64) {
         let Self { log, before_size, after_size } = self;
@@ -110,5 +122,14 @@ mod tests {
              \"curl \\\"é\\\\\"\n"
         );
         assert_eq!(escaped("a\n\u{7f}"), "a\\x0a\\x7f");
+    }
+
+    #[test]
+    fn a_head_without_a_request_has_a_dash() {
+        let (log, line) = AccessLog::for_tests();
+        let client = "192.0.2.1".parse().unwrap();
+        Line::refused(&log, (client, 80), SystemTime::UNIX_EPOCH, 431).end(0);
+        let date = "01/Jan/1970:00:00:00 +0000";
+        assert_eq!(line(), format!("-:80 192.0.2.1 - - [{date}] \"-\" 431 0 \"-\" \"-\"\n"));
     }
 }

@@ -112,6 +112,21 @@ impl Site {
     pub fn respond<B>(&self, request: &Request<B>, now: SystemTime) -> Answer {
         let target = Target::parse(request.uri().path());
         let redirect = self.redirect(request.uri()).filter(|_| target.is_ok());
+        self.answer(request, target, redirect, now)
+    }
+
+    /// The same without redirects.
+    pub(crate) fn respond_unmoved<B>(&self, request: &Request<B>, now: SystemTime) -> Answer {
+        self.answer(request, Target::parse(request.uri().path()), None, now)
+    }
+
+    fn answer<B>(
+        &self,
+        request: &Request<B>,
+        target: Result<Target, Refused>,
+        redirect: Option<Response<SiteBody>>,
+        now: SystemTime,
+    ) -> Answer {
         let (mut response, object_bytes) = match (redirect, request.method()) {
             // A browser's preflight must not be redirected (Fetch, "CORS-preflight fetch").
             (_, &Method::OPTIONS) => (self.describe(), None),
@@ -374,9 +389,14 @@ pub(crate) fn unwanted(version: Version) -> Response<SiteBody> {
 
 /// Refuses a request of HTTP/1.1 that does not say clearly what it is of.
 pub(crate) fn malformed() -> Response<SiteBody> {
-    let mut response = with_length(status(StatusCode::BAD_REQUEST));
+    let mut response = bad_request();
     put(&mut response, header::CONNECTION, "close");
     response
+}
+
+/// Refuses a request; its connection goes on.
+pub(crate) fn bad_request() -> Response<SiteBody> {
+    with_length(status(StatusCode::BAD_REQUEST))
 }
 
 /// Says how long the body is.

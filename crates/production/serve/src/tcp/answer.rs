@@ -82,7 +82,11 @@ impl RequestHandler {
         let (mut response, object_bytes, active) = if let Some(refusal) = refusal {
             (refusal, None, self.steering.active_settings())
         } else {
-            let Answer { response, path, object_bytes } = live.respond(request, today);
+            let Answer { response, path, object_bytes } = if self.is_challenge(request) {
+                live.respond_unmoved(request, today)
+            } else {
+                live.respond(request, today)
+            };
             let asked = RequestFacts::new(request, path.as_deref(), object_bytes);
             (response, object_bytes, self.steering.request(&asked))
         };
@@ -124,9 +128,17 @@ impl RequestHandler {
 }
 
 impl RequestHandler {
-    /// Sends a request on to HTTPS, if that is wanted.
+    /// Whether it asks for the proof of a domain, where the other requests go on to HTTPS.
+    fn is_challenge(&self, request: &Request<()>) -> bool {
+        self.to_https.is_some() && request.uri().path().starts_with(ACME)
+    }
+
+    /// Sends a request on to HTTPS, if that is wanted. `OPTIONS *` asks about the server itself, which no URL names (RFC 9110 §9.3.7).
     fn send_on(&self, request: &Request<()>) -> Option<Response<SiteBody>> {
-        let port = self.to_https.filter(|_| !request.uri().path().starts_with(ACME))?;
+        let port = self.to_https.filter(|_| !self.is_challenge(request))?;
+        if !request.uri().path().starts_with('/') {
+            return None;
+        }
         let Some(host) = host(request).filter(|host| !host.is_empty()) else {
             return Some(malformed());
         };

@@ -18,12 +18,14 @@ use tokio_rustls::TlsAcceptor;
 
 use super::answer::RequestHandler;
 use super::coalescing::CoalescingWriter;
+use super::http1::Http1Stream;
 use super::http2::Http2;
 use super::http2_stream::Http2Stream;
 use super::linger::{End, linger};
 use super::socket::CountedStream;
 use super::steering::TcpSteering;
 use super::{preface, proxy_protocol};
+use crate::access_log::Line;
 use crate::admission::Transport;
 use crate::choice::Chooser;
 use crate::clock;
@@ -144,7 +146,7 @@ impl TcpContext {
         &self,
         stream: CountedStream,
         handler: RequestHandler,
-        progress: &ConnectionProgress,
+        progress: &Arc<ConnectionProgress>,
     ) -> End {
         let Some((stream, is_http2)) = self.greet(stream, &handler.steering).await else {
             return End::Acknowledged;
@@ -181,35 +183,53 @@ impl TcpContext {
         &self,
         (stream, is_http2): (CoalescingWriter, bool),
         handler: RequestHandler,
-        progress: &ConnectionProgress,
+        progress: &Arc<ConnectionProgress>,
     ) {
         let limits = &self.shared.limits;
+        let end = (handler.client, handler.port);
         if is_http2 {
             let output = Http2Stream::new(stream.clone(), self.tls.is_some(), progress);
             let http = pin!(Http2::new(output, limits, handler));
             let protocol =
                 Protocol { leave: |mut it: Pin<&mut Http2>| it.leave(), sends_goaway: true };
-            return self.converse(http, protocol, &stream, progress).await;
+            self.converse(http, protocol, &stream, progress).await;
+            return;
         }
         let answer = service_fn(move |request| handler.clone().answer(request));
         let mut builder = http1::Builder::new();
         // `converse` implements the head timeout, for both versions and for TLS.
         builder.header_read_timeout(None).max_buf_size(limits.head_bytes as usize);
-        // A client that has sent its last request may close its side and still reads (RFC 9112 §9.6 closes in that order, too).
+        // A client that has sent its last request may close its side and still read (RFC 9293 §3.6).
         builder.half_close(true);
-        let http = pin!(builder.serve_connection(TokioIo::new(stream.clone()), answer));
+        let output = Http1Stream::new(stream.clone(), self.tls.is_some(), progress);
+        let http = pin!(builder.serve_connection(TokioIo::new(output), answer));
         let leave = http1::Connection::graceful_shutdown;
-        self.converse(http, Protocol { leave, sends_goaway: false }, &stream, progress).await;
+        let protocol = Protocol { leave, sends_goaway: false };
+        let ended = self.converse(http, protocol, &stream, progress).await;
+        if let Some(error) = ended.and_then(Result::err).filter(hyper::Error::is_parse) {
+            self.refused_head(end, error.is_parse_too_large());
+        }
     }
 
-    /// Serves HTTP until the connection ends or times out.
+    /// The HTTP library has refused a head. A record needs a request.
+    fn refused_head(&self, (client, port): (IpAddr, u16), is_too_large: bool) {
+        if let Some(telemetry) = &self.shared.telemetry {
+            telemetry.metrics().refused_head(&self.listener);
+        }
+        if let Some(log) = &self.shared.access_log {
+            let status = if is_too_large { 431 } else { 400 };
+            Line::refused(log, (client, port), clock::today(), status).end(0);
+        }
+    }
+
+    /// Serves HTTP until the connection ends or times out. The result is that of `http`, if it has ended.
     async fn converse<H: Future>(
         &self,
         mut http: Pin<&mut H>,
         protocol: Protocol<impl Fn(Pin<&mut H>)>,
         stream: &CoalescingWriter,
         progress: &ConnectionProgress,
-    ) {
+    ) -> Option<H::Output> {
         let mut stop = self.stop.clone();
         let mut stopping = *stop.borrow_and_update();
         // When a graceful shutdown of the connection began.
@@ -233,8 +253,8 @@ impl TcpContext {
             let look = look.into_iter().chain([deadline(left, stopping)]).min();
             tokio::select! {
                 biased;
-                _ended = http.as_mut() => return,
-                _failed = stream.end() => return,
+                ended = http.as_mut() => return Some(ended),
+                _failed = stream.end() => return None,
                 () = sleep_until(look.unwrap_or_else(clock::now).into()) => {
                     let now = clock::now();
                     if now < deadline(left, stopping) {
@@ -242,7 +262,7 @@ impl TcpContext {
                     }
                     let must_end = stopping.is_some_and(|it| now >= it.at);
                     if must_end || left.is_some() || progress.is_answering() {
-                        return;
+                        return None;
                     }
                     left = Some(now);
                     (protocol.leave)(http.as_mut());

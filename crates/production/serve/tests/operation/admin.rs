@@ -67,6 +67,14 @@ fn health_metrics_and_status_are_served() {
     ] {
         assert!(metrics.contains(&line), "{line} is not in\n{metrics}");
     }
+    let mut scanner = served.connect();
+    scanner.send(b"GET / HTTP/1.1\r\nHost: test\r\nA: b\0\r\n\r\n").expect("sent");
+    assert_eq!(scanner.head().expect("a head").status, 400);
+    drop(scanner);
+    wait_for("a count of refused heads", LIMIT, || {
+        let line = "uncork_serve_refused_heads_total{listener=\"edge\"} 1\n";
+        text(&ask(admin_address, "/metrics")).contains(line).then_some(())
+    });
     let series = |status: &Value| {
         let all = status["series"].as_array().expect("series").clone();
         all.into_iter().find(|one| one["protocol"] == "h1").expect("the client's")

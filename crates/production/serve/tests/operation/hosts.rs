@@ -6,6 +6,7 @@ use crate::common::{Client, Scratch, Served, listener, spec as spec_of};
 use crate::talker::secured;
 use crate::versions::{VERSIONS, ask};
 use uncork_serve::config::{read_hosts, read_site};
+use uncork_serve::site::Redirect;
 use uncork_serve::{CertificateFiles, ListenerSpec, ServeError, ServerSpec};
 
 /// A certificate for `name`, in `name.pem`.
@@ -124,6 +125,9 @@ fn plain_requests_are_sent_on_to_https() {
     let scratch = Scratch::new("serve");
     scratch.write("root/.well-known/acme-challenge/token", "proof");
     let mut spec = secured(&scratch);
+    // The host's own redirects come after: the other host could not prove this one's domain.
+    let elsewhere = Redirect::new("/*", "https://other.example/*", 308).unwrap();
+    spec.site.redirects.push(elsewhere);
     spec.listeners.push(ListenerSpec { to_https: true, ..listener("plain", None) });
     let served = Served::new(&spec);
     let listening = served.server.listening();
@@ -133,6 +137,9 @@ fn plain_requests_are_sent_on_to_https() {
     let to = format!("https://a.example:{}/file?x", served.address.port());
     assert_eq!((moved.status, moved.header("location")), (308, to.as_str()));
     assert_eq!(moved.header("alt-svc"), "");
+    // It has no path, so no URL says it.
+    let server = client.ask("a.example", "OPTIONS", "*", "").unwrap();
+    assert_eq!((server.status, server.header("location")), (204, ""));
     let challenge = client.get_of("a.example", "/.well-known/acme-challenge/token").unwrap();
     assert_eq!((challenge.status, challenge.body.as_slice()), (200, b"proof".as_slice()));
     served.stop();

@@ -149,6 +149,11 @@ impl Metrics {
             "Reloads of configuration, policy, databases, certificate and keys",
             reloads.map(reload).collect(),
         )?;
+        let refused = locked(&self.refused_heads).clone().into_iter();
+        let refused = refused.map(|(listener, count)| (vec![("listener", listener.into())], count));
+        let help =
+            "Requests of HTTP/1.1 with a head that is invalid or too large: status 400, 414 or 431";
+        counters("refused_heads", help, refused.collect())?;
         if let Some(records) = &self.records {
             let summary = records.summary();
             let rows = [("written", summary.written), ("lost", summary.lost)];

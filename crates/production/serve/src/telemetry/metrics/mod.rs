@@ -44,6 +44,8 @@ pub(crate) struct Metrics {
     last: Mutex<Option<(MetricKey, Arc<Series>)>>,
     /// Reloads of each kind of file, by success.
     reloads: Mutex<BTreeMap<(&'static str, bool), u64>>,
+    /// Heads of HTTP/1.1 that the HTTP library refused, of each listener.
+    refused_heads: Mutex<BTreeMap<SmolStr, u64>>,
     policy: Mutex<Option<ActivePolicy>>,
     records: Option<Arc<Tally>>,
 }
@@ -64,6 +66,7 @@ impl Metrics {
             recent: Mutex::default(),
             last: Mutex::default(),
             reloads: Mutex::default(),
+            refused_heads: Mutex::default(),
             policy: Mutex::default(),
             records,
         }
@@ -96,6 +99,11 @@ impl Metrics {
     /// Counts a reload of `what`; `is_ok`: whether it succeeded.
     pub(crate) fn reloaded(&self, what: &'static str, is_ok: bool) {
         *locked(&self.reloads).entry((what, is_ok)).or_default() += 1;
+    }
+
+    /// Counts a head of HTTP/1.1 that could not be read. It leaves no record.
+    pub(crate) fn refused_head(&self, listener: &str) {
+        *locked(&self.refused_heads).entry(listener.into()).or_default() += 1;
     }
 
     fn assigned(&self, key: &MetricKey) {

@@ -199,6 +199,7 @@ fn table_of_metrics_is_current() {
     metrics.series_of(&of("h2", "bbr", "b"));
     metrics.policy("0123456789abcdef");
     metrics.reloaded("policy", true);
+    metrics.refused_head("[::1]:443");
     let table = metrics_table(&metrics.exposition().expect("text"), "uncork_serve_");
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/reference/serve.md");
     let command = "UPDATE_DOCS=1 cargo test -p uncork-serve --lib metrics";
