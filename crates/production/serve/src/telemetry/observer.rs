@@ -126,7 +126,7 @@ impl Observer {
         self.stats().begin(&about, &active, &self.labels);
         let begin = |state: &mut ProgressState| {
             let position = state.position();
-            let from = (position.unwrap_or(state.written), state.is_in_order);
+            let from = (position.unwrap_or(state.written), state.is_in_order());
             before.map(|before| Exchange::new(began, (about, active), &before, from, size))
         };
         self.progress.begin_with(began, begin)

@@ -1,4 +1,4 @@
-//! Positions in the stream of an HTTP/1.1 connection.
+//! Positions in the stream of a connection.
 
 /// The largest overhead of a TLS record: header, explicit nonce and tag of TLS 1.2 with AES-GCM (RFC 5288 §3).
 const RECORD_OVERHEAD: u64 = 29;
@@ -15,12 +15,22 @@ pub(super) struct StreamPosition {
     /// Bytes passed on since then.
     passed: u64,
     is_tls: bool,
+    is_in_order: bool,
 }
 
 impl StreamPosition {
     /// The socket has accepted `written` bytes, and nothing waits for it.
     pub(super) fn new(written: u64, is_tls: bool) -> Self {
-        Self { anchor: written, passed: 0, is_tls }
+        Self { anchor: written, passed: 0, is_tls, is_in_order: false }
+    }
+
+    /// Responses follow each other (HTTP/1.1).
+    pub(super) fn in_order(self) -> Self {
+        Self { is_in_order: true, ..self }
+    }
+
+    pub(super) fn is_in_order(self) -> bool {
+        self.is_in_order
     }
 
     pub(super) fn pass(&mut self, bytes: u64) {
@@ -29,7 +39,7 @@ impl StreamPosition {
 
     /// The socket has accepted everything, `written` bytes in total.
     pub(super) fn settle(&mut self, written: u64) {
-        *self = Self::new(written, self.is_tls);
+        (self.anchor, self.passed) = (written, 0);
     }
 
     pub(super) fn get(self) -> u64 {

@@ -45,8 +45,6 @@ pub(super) struct ProgressState {
     pub(super) written: u64,
     /// Where the HTTP library writes next.
     position: Option<StreamPosition>,
-    /// Whether responses follow each other in the stream (HTTP/1.1).
-    pub(super) is_in_order: bool,
     /// Bytes of bodies that have arrived, by the records so far.
     pub(super) delivered: u64,
     /// Responses with an unfinished body.
@@ -64,6 +62,11 @@ pub(super) struct ProgressState {
 impl ProgressState {
     fn is_answering(&self) -> bool {
         self.open > 0 || self.is_pending
+    }
+
+    /// Whether responses follow each other in the stream (HTTP/1.1).
+    pub(super) fn is_in_order(&self) -> bool {
+        self.position.is_some_and(StreamPosition::is_in_order)
     }
 
     fn on_stream(&mut self, stream: u32) -> Option<&mut Exchange> {
@@ -90,7 +93,6 @@ impl ConnectionProgress {
         let state = ProgressState {
             written: 0,
             position: None,
-            is_in_order: false,
             delivered: 0,
             open: 0,
             has_served: false,
@@ -167,8 +169,7 @@ impl ConnectionProgress {
     /// The connection is HTTP/1.1. From here on, [`Self::passed`] and [`Self::passed_all`] report its output.
     pub(crate) fn becomes_http1(&self, is_tls: bool) {
         let mut state = self.state();
-        state.position = Some(StreamPosition::new(state.written, is_tls));
-        state.is_in_order = true;
+        state.position = Some(StreamPosition::new(state.written, is_tls).in_order());
     }
 
     /// The connection is HTTP/2. From here on, [`Self::passed_frames`] reports its output, and [`Self::received_frames`] its input.

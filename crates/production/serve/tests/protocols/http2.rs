@@ -46,6 +46,7 @@ fn a_request_that_is_not_for_one_host_is_refused() {
     const INDEX: &[u8] = b"\x82\x04\x0b/index.html\x86";
     const AUTHORITY: &[u8] = b"\x41\x04test";
     const HOST: &[u8] = b"\x66\x04test";
+    const LENGTH_0: &[u8] = b"\x0f\x0d\x010";
     /// `:status` 200 and 400.
     const STATUS: [u8; 2] = [0x88, 0x8c];
     let scratch = Scratch::new("serve");
@@ -66,7 +67,6 @@ fn a_request_that_is_not_for_one_host_is_refused() {
         let (kind, status, _) = answer(fields);
         assert_eq!((kind, status), (HEADERS, STATUS[1]), "{fields:?}");
     }
-    const LENGTH_0: &[u8] = b"\x0f\x0d\x010";
     for fields in [
         &[AUTHORITY, b"\x66\x01b"][..],
         &[b"\x41\x06u@test"],
