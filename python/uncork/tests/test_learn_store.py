@@ -3,6 +3,7 @@
 import os
 import shutil
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from full_disk import full_disk
 from learning import KEY, NOW
 from uncork.learn import cli, demo, lock
+from uncork.learn.settings import Overrides
 from uncork.learn.store import Store
 from uncork.measure import files
 from uncork.measure.errors import InputError, OutputError
@@ -69,6 +71,42 @@ def test_an_active_version_without_a_writable_outcome_is_reported(
     assert "Version 1 is active" in written.out
     assert "warning: version 1 is active, but not all of it is written" in written.err
     assert done(store)[-1] == "activate"
+
+
+def test_rollback__a_version_that_never_was_active__is_not_the_one_before(
+    store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A plan that a person rejected does not become active in an emergency."""
+    for _ in range(2):
+        store.plan(store.settings(1), store.evidence(1), NOW)
+    for number in (1, 3):
+        store.apply(number, NOW)
+    assert cli.main(["rollback", str(store.root), "2"]) == 2
+    assert f"uncork learn apply {store.root} 2" in capsys.readouterr().err
+    assert cli.main(["rollback", str(store.root)]) == 0
+    assert store.current() == 1
+    assert cli.main(["rollback", str(store.root), "3"]) == 0
+    assert store.current() == 3
+
+
+def test_apply__the_kill_switch_is_on__only_the_control_arm_for_all(
+    store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings, counts = store.settings(1), store.evidence(1)
+    store.plan(replace(settings, random=0.0), counts, NOW, Overrides({"*": settings.control}))
+    store.apply(1, NOW)
+    store.stop_file.touch()
+    for command in ("apply", "rollback"):
+        assert cli.main([command, str(store.root), "1"]) == 2
+        assert "stop: the kill switch is on" in capsys.readouterr().err
+    assert cli.main(["apply", str(store.root)]) == 0
+    assert store.current() == 2
+
+
+def test_apply__version_0__is_refused(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["apply", str(store.root), "0"]) == 2
+    assert "version 0: there is none; there are: 1" in " ".join(capsys.readouterr().err.split())
+    assert store.current() is None
 
 
 def test_a_full_disk_leaves_the_store_as_it_was(store: Store) -> None:

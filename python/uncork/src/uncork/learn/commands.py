@@ -15,7 +15,7 @@ from uncork.experiment.commands.design import span
 from uncork.experiment.words import counted
 from uncork.learn import demo, networks, proposal, resultfile, saved_options, twin, twinpage
 from uncork.learn.entries import ALL_CLIENTS, REGION, level_of
-from uncork.learn.explain import explain
+from uncork.learn.explain import active_versions, explain
 from uncork.learn.fleet import Fleet
 from uncork.learn.history import render
 from uncork.learn.loop import Loop
@@ -144,23 +144,37 @@ def run_apply(options: argparse.Namespace) -> int:
     numbers = store.numbers()
     if not numbers:
         raise InputError(str(options.directory), "no version yet", "make one with uncork learn plan")
-    return _activate(store, options.number or numbers[-1], "apply")
+    return _activate(store, numbers[-1] if options.number is None else options.number, "apply")
 
 
 def run_rollback(options: argparse.Namespace) -> int:
     store = Store(options.directory, private_key=options.sign, public_key=options.key)
-    current = store.need_current()
-    number = options.number
-    if number is None:
-        origin = store.origin(current)
-        number = max((one for one in store.numbers() if one < origin), default=None)
-        if number is None:
-            raise InputError(f"version {origin}", "is the first one", "remove the policy from the server")
+    store.need_current()
+    number = _earlier(store) if options.number is None else options.number
+    store.check(number)
+    if number not in _active_origins(store) and number not in active_versions(store):
+        remedy = f"uncork learn apply {store.root} {number} activates it"
+        raise InputError(f"version {number}", "it never was active, so nothing can return to it", remedy)
     if options.sign is None:
         return _activate(store, number, "rollback")
     new = store.sign_again(number, datetime.now(UTC))
     console.line(f"Version {number} is signed again as version {new}")
     return _activate(store, new, "rollback")
+
+
+def _earlier(store: Store) -> int:
+    """The latest version before the active one that was active, too."""
+    origin = store.origin(store.need_current())
+    number = max((one for one in _active_origins(store) if one < origin), default=None)
+    if number is None:
+        problem = "is the first one that was active"
+        raise InputError(f"version {origin}", problem, "remove the policy from the server")
+    return number
+
+
+def _active_origins(store: Store) -> set[int]:
+    """The versions that were active, by the numbers that they had first."""
+    return {store.origin(number) for number in active_versions(store)} & {*store.numbers()}
 
 
 def _activate(store: Store, number: int, done: str) -> int:

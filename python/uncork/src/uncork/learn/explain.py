@@ -13,6 +13,7 @@ from uncork.learn import networks
 from uncork.learn.amounts import Amounts, amounts
 from uncork.learn.decisions import Decision, Decisions
 from uncork.learn.entries import ALL_CLIENTS, titled
+from uncork.learn.history import ACTIVATED
 from uncork.learn.lift import NORMAL
 from uncork.learn.regions import names_of
 from uncork.learn.sample_ratio import Ratio
@@ -196,7 +197,7 @@ def _activations(store: Store) -> Iterator[tuple[str, int]]:
     known = set(store.numbers())
     for line in store.log():
         number = line.get("version")
-        if line["done"] in ("apply", "rollback") and isinstance(number, int) and number in known:
+        if line["done"] in ACTIVATED and isinstance(number, int) and number in known:
             yield str(line["at"])[:10], number
 
 

@@ -8,6 +8,8 @@ from itertools import groupby, pairwise
 Line = Mapping[str, object]
 INTENT = "activate"
 """What the log has before a version becomes active. What became of it follows."""
+ACTIVATED = ("apply", "rollback", "found")
+"""What the log has of a version that became active: `found` if another program activated it."""
 SIGNED = "sign"
 """An earlier version was signed again, as a new one."""
 SHOWN = ("version", "entry", "arm", "result")

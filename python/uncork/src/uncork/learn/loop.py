@@ -18,6 +18,7 @@ from uncork.learn import metrics
 from uncork.learn.defaults import ROUNDS
 from uncork.learn.entries import ALL_CLIENTS
 from uncork.learn.fleet import Fleet, NotNowError
+from uncork.learn.history import ACTIVATED
 from uncork.learn.settings import Overrides
 from uncork.learn.store import Store
 from uncork.measure import console
@@ -86,7 +87,7 @@ class Loop:
     def _log_active_version(self) -> None:
         """If a crash, or another program, came between a change and its line in the log."""
         current = self.store.current()
-        done = [line for line in self.store.log() if line["done"] in ("apply", "rollback", "found")]
+        done = [line for line in self.store.log() if line["done"] in ACTIVATED]
         if current is not None and (not done or done[-1].get("version") != current):
             self.store.note(self.now(), "found", version=current)
 
@@ -154,9 +155,9 @@ class Loop:
         if current is None:
             return "stopped"
         settings = self.store.settings(current)
-        all_clients = Overrides({ALL_CLIENTS: settings.control})
-        if settings.random == 0 and self.store.overrides_of(current) == all_clients:
+        if self.store.gives_all_control(current):
             return "stopped"
+        all_clients = Overrides({ALL_CLIENTS: settings.control})
         number, _ = self.store.plan(
             replace(settings, random=0.0), self.store.evidence(current), now, all_clients
         )

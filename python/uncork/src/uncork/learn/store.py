@@ -35,7 +35,7 @@ from uncork.learn import confirm, sample_ratio, signature, tablefile
 from uncork.learn import version as version_
 from uncork.learn.confirm import Trials
 from uncork.learn.decisions import Decisions
-from uncork.learn.entries import PreviousArms
+from uncork.learn.entries import ALL_CLIENTS, PreviousArms
 from uncork.learn.history import INTENT, SIGNED
 from uncork.learn.lock import alone
 from uncork.learn.sample_ratio import Ratio
@@ -171,6 +171,13 @@ class Store:
         """Whether the kill switch is on."""
         return self.stop_file.exists()
 
+    def gives_all_control(self, number: int) -> bool:
+        """Whether all clients get the control arm by this version, the random share too."""
+        settings = self.settings(number)
+        return settings.random == 0 and self.overrides_of(number) == Overrides(
+            {ALL_CLIENTS: settings.control}
+        )
+
     def plan(
         self,
         settings: Settings,
@@ -214,6 +221,7 @@ class Store:
         ones. The result is its number.
         """
         self._check_whole(number)
+        self._check_stop(number)
         with alone(self.root):
             self._remove_parts()
             new, old = self._next_number(), self.path(number)
@@ -392,6 +400,7 @@ class Store:
         the outcome after. The result says what of the latter could not be written; empty: nothing.
         """
         self._check_whole(number)
+        self._check_stop(number)
         self._check_serial(number)
         part = self.root / f".current.{os.getpid()}"
         with alone(self.root):
@@ -415,6 +424,11 @@ class Store:
             if damaged == [SIGNATURE]:
                 problem = f"it is not signed by the owner of {self.public_key}"
             raise InputError(f"version {number}", problem, "plan again, or apply another version")
+
+    def _check_stop(self, number: int) -> None:
+        if self.is_stopped() and not self.gives_all_control(number):
+            problem = f"the kill switch is on, and version {number} does not give all clients the control arm"
+            raise InputError(str(self.stop_file), problem, "remove the file, and activate the version again")
 
     def _check_serial(self, number: int) -> None:
         """Servers that check signatures refuse a version that is older than the active one."""
