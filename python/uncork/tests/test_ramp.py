@@ -1,18 +1,22 @@
 """The policy that a verdict says."""
 
+import argparse
 import json
 import os
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from full_disk import full_disk
-from made import analysis, cell, guarded
+from made import FACTS, analysis, cell, guarded
 from uncork.experiment.cli import main
+from uncork.experiment.commands.analyze import request_of
 from uncork.experiment.decisions import decided
 from uncork.experiment.document import document, to_json
+from uncork.experiment.options.analyze import add_analyze
 from uncork.experiment.result import Analysis
 from uncork.experiment.rows import Settings
 from uncork.experiment.verdict import decide
@@ -57,6 +61,75 @@ def test_policy_of_a_verdict(cells: tuple, says: list[str], step: str, tmp_path:
     assert all(one in text for one in says)
     assert f'share = "{2 * int(step[:-1])}%"' in text
     checked(out)
+
+
+@pytest.mark.parametrize(
+    ("facts", "says"),
+    [
+        ({"where": ("service_country=IN",)}, ['country = ["IN"]\nexperiment']),
+        ({"where": ("asn=64500", "listener=edge")}, ['asn = ["AS64500"]\nlistener = ["edge"]\nexperiment']),
+        ({"where": ("region=North America", "country=US")}, ['country = ["US"]\nexperiment']),
+        ({"where": ("size_class=<100 kB",)}, ['size = { below = "100kB" }\nexperiment']),
+        ({"exclude": ("asn=AS64600",)}, ['asn = ["AS64600"]\nuse = { tcp = "cubic" }']),
+    ],
+)
+def test_policy__conditions_of_the_analysis__are_conditions_of_the_rules(
+    facts: dict, says: list[str], tmp_path: Path
+) -> None:
+    out = tmp_path / "policy.toml"
+    path = result(analysis(facts=replace(FACTS, **facts)), tmp_path / "result.json")
+    assert main(["policy", str(path), "-o", str(out), "--key", KEY]) == 0
+    text = out.read_text(encoding="utf-8")
+    assert all(one in text for one in says)
+    assert "# Measured: records of 2026-11-02 to 2026-11-15, --" in text
+    checked(out)
+
+
+def test_analyze__conditions__are_in_its_request() -> None:
+    parser = argparse.ArgumentParser()
+    add_analyze(parser)
+    options = parser.parse_args(["records", "--where", "country=IN", "--exclude", "asn=AS64600"])
+    found = request_of(options, Settings())
+    assert (found.where, found.exclude) == (("country=IN",), ("asn=AS64600",))
+
+
+def test_policy__cells_and_a_condition_on_their_key__the_rule_has_what_meets_both(tmp_path: Path) -> None:
+    out = tmp_path / "policy.toml"
+    cells = (cell("Europe", 0.9), cell("North America", 1.2))
+    facts = replace(FACTS, where=("host=a.example",), exclude=("country=US",))
+    path = result(analysis(cells, facts=facts), tmp_path / "result.json")
+    assert main(["policy", str(path), "-o", str(out), "--key", KEY]) == 0
+    rules = out.read_text(encoding="utf-8").split("[[rule]]")[1:]
+    assert [("use" in one, "host" in one) for one in rules] == [(True, False), (True, True), (False, True)]
+    checked(out)
+
+
+@pytest.mark.parametrize(
+    ("facts", "cells", "why"),
+    [
+        ({"where": ("service_protocol=h3",)}, (), "key protocol: a policy has no such condition"),
+        ({"exclude": ("hour=20",)}, (), "key hour: a policy has no such condition"),
+        ({"where": ("country=PE", "country=DE")}, (), "nothing meets both"),
+        ({}, (cell("Pune", 0.9), cell("Cusco", 1.2)), "region Pune: is a region of your own"),
+    ],
+)
+def test_policy__a_condition_that_policies_do_not_have__is_refused(
+    facts: dict, cells: tuple, why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = result(analysis(cells, facts=replace(FACTS, **facts)), tmp_path / "result.json")
+    assert main(["policy", str(path), "--key", KEY]) == 2
+    assert why in " ".join(capsys.readouterr().err.split())
+
+
+def test_policy__a_result_without_the_conditions_of_its_records__is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = result(analysis(), tmp_path / "r.json")
+    found = json.loads(path.read_text(encoding="utf-8"))
+    del found["facts"]["where"]
+    path.write_text(json.dumps(found), encoding="utf-8")
+    assert main(["policy", str(path), "--key", KEY]) == 2
+    assert "analyse the records again" in capsys.readouterr().err
 
 
 def test_a_policy_that_cannot_be_written_is_printed(

@@ -20,6 +20,8 @@ STEPS = (0.01, 0.1, 0.5)
 """Share of the clients that the treated arm gets, step by step."""
 CONDITIONS = {"country": "country", "asn": "asn", "listener": "listener", "host": "host", "client": "client"}
 """Keys of an analysis that are conditions of a policy's rule."""
+Condition = Mapping[str, str | Sequence[str]]
+"""Keys of a rule with their values: a list of names, or TOML."""
 EXPRESSED = ("region", *CONDITIONS, "size_class")
 
 
@@ -40,19 +42,26 @@ class Ramp:
 def ramp_policy(result: Mapping[str, Any], ramp: Ramp) -> str:
     """The policy as TOML. Raises InputError where the verdict says no policy."""
     verdict = _usable(result, ramp)
-    name = f"{result['facts']['experiment']}-ramp"
+    facts = result["facts"]
+    name = f"{facts['experiment']}-ramp"
     kept = [(place["key"], place["value"]) for place in [*verdict["worse"], *verdict["broken"]]]
     harmed = [cell for cell in result["cells"] if (cell["key"], cell["value"]) in kept]
+    only = _only(facts["where"])
+    control = _use(ramp.control)
     lines = _head(result, ramp, name)
     lines += _arms(name, ramp)
+    for key, value in map(_named, facts["exclude"]):
+        lines += _rules("left out of the analysis", _conditions(key, [value]), control)
     for key in dict.fromkeys(cell["key"] for cell in harmed):
         values = [cell["value"] for cell in harmed if cell["key"] == key]
-        lines += [*_rules(f"harm is proven, by {key}", key, values, _use(ramp.control))]
+        lines += _rules(f"harm is proven, by {key}", _both(only, _conditions(key, values)), control)
     experiment = f"experiment = {json.dumps(name)}"
     if verdict["decision"] == "enable" and not harmed:
-        lines += ["[[rule]]", f'name = "{ramp.treated.name} for all clients"', experiment, ""]
+        who = "clients of the analysis" if facts["where"] else "all clients"
+        lines += _rules(f"{ramp.treated.name} for {who}", only, experiment)
     else:
-        lines += _rules(f"{ramp.treated.name} is better", verdict["key"], verdict["enable"], experiment)
+        where = _both(only, _conditions(verdict["key"], verdict["enable"]))
+        lines += _rules(f"{ramp.treated.name} is better", where, experiment)
     return "\n".join(lines)
 
 
@@ -62,6 +71,9 @@ def _usable(result: Mapping[str, Any], ramp: Ramp) -> Mapping[str, Any]:
         raise InputError(ramp.source, "not a result of analyze", "name the result.json that analyze -o wrote")
     if not all(isinstance(place, Mapping) for place in [*verdict["worse"], *verdict["broken"]]):
         problem = "an earlier version made it, without the keys of cells with harm"
+        raise InputError(ramp.source, problem, "analyse the records again")
+    if not {"where", "exclude"} <= set(result["facts"]):
+        problem = "an earlier version made it, without the conditions of the records (--where)"
         raise InputError(ramp.source, problem, "analyse the records again")
     decision = verdict["decision"]
     if decision not in ("enable", "enable some"):
@@ -83,6 +95,7 @@ def _head(result: Mapping[str, Any], ramp: Ramp, name: str) -> list[str]:
     return [
         f"# {name}: {ramp.treated.name} for {100 * ramp.step:g} % of clients, the control arm for as many.",
         *(f"# {line}" for line in verdict["sentence"].splitlines()),
+        f"# {_measured(result['facts'])}",
         f"# Steps: {steps}. Go on when `uncork experiment analyze --follow` on the records of this step ends",
         "# without status 1; roll back on status 1. Guardrails that stop it:",
         f"#   {settings.get('guardrails', '')}",
@@ -90,6 +103,15 @@ def _head(result: Mapping[str, Any], ramp: Ramp, name: str) -> list[str]:
         f'key = "{ramp.key}"',
         "",
     ]
+
+
+def _measured(facts: Mapping[str, Any]) -> str:
+    """The records that the verdict is of."""
+    conditions = [f"--where {one}" for one in facts["where"]] + [
+        f"--exclude {one}" for one in facts["exclude"]
+    ]
+    span = f" of {facts['since']} to {facts['until']}" if facts["since"] else ""
+    return f"Measured: records{span}{''.join(f', {one}' for one in conditions)}."
 
 
 def _arms(name: str, ramp: Ramp) -> list[str]:
@@ -110,35 +132,85 @@ def _use(arm: Arm) -> str:
     return f"use = {{ {', '.join(_settings(arm))} }}"
 
 
-def _rules(name: str, key: str, values: Sequence[str], then: str) -> list[str]:
-    """One rule, or one for each size class."""
-    conditions = [_size(value) for value in values] if key == "size_class" else [_condition(key, values)]
+def _rules(name: str, conditions: Sequence[Condition], then: str) -> list[str]:
+    """A rule for each of the conditions."""
     lines: list[str] = []
     for condition in conditions:
-        lines += ["[[rule]]", f"name = {json.dumps(name, ensure_ascii=False)}", condition, then, ""]
+        keys = [f"{key} = {_toml(value)}" for key, value in condition.items()]
+        lines += ["[[rule]]", f"name = {json.dumps(name, ensure_ascii=False)}", *keys, then, ""]
     return lines
 
 
-def _condition(key: str, values: Sequence[str]) -> str:
+def _toml(value: str | Sequence[str]) -> str:
+    return value if isinstance(value, str) else json.dumps(list(value), ensure_ascii=False)
+
+
+def _only(where: Sequence[str]) -> list[Condition]:
+    """The conditions of the analysis: without any, one that all clients meet."""
+    found: list[Condition] = [{}]
+    for key, value in map(_named, where):
+        found = _both(found, _conditions(key, [value]))
+    return found
+
+
+def _named(condition: str) -> tuple[str, str]:
+    """`COLUMN=VALUE` of `--where` as a key of an analysis and its value."""
+    column, _, value = condition.rpartition("=")
+    key = column.removeprefix("service_")
+    return key, f"AS{value}" if key == "asn" and value.isdigit() else value
+
+
+def _both(some: Sequence[Condition], others: Sequence[Condition]) -> list[Condition]:
+    """What meets one of `some` and one of `others`. Raises InputError where nothing does."""
+    pairs = [_met(one, other) for one in some for other in others]
+    found = [pair for pair in pairs if pair is not None]
+    if not found:
+        problem = "nothing meets both the conditions of the analysis and those of its cells"
+        raise InputError("--where", problem, "analyse again with one condition on each key")
+    return found
+
+
+def _met(one: Condition, other: Condition) -> Condition | None:
+    """Both conditions as one, if anything can meet both."""
+    found = {**one, **other}
+    for key in one.keys() & other.keys():
+        if isinstance(one[key], str) or isinstance(other[key], str):
+            if one[key] != other[key]:
+                return None
+            continue
+        found[key] = [value for value in other[key] if value in one[key]]
+        if not found[key]:
+            return None
+    return found
+
+
+def _conditions(key: str, values: Sequence[str]) -> list[Condition]:
+    """One condition, or one for each size class."""
     if key not in EXPRESSED:
-        raise InputError(
-            f"key {key}", "a policy has no such condition", f"analyse --by one of {', '.join(EXPRESSED)}"
-        )
+        remedy = f"analyse --by or --where with {', '.join(EXPRESSED)}"
+        raise InputError(f"key {key}", "a policy has no such condition", remedy)
     if "unknown" in values or any(value.startswith("AS0") or value == "AS" for value in values):
         raise InputError(
             f"{key} unknown",
             "a policy cannot name clients of an unknown place",
             "analyse with a database (--geo) or by another key",
         )
-    if key == "region":
-        codes = [code for value in values for code in COUNTRIES[value].split()]
-        return f"country = {json.dumps(codes)}"
-    return f"{CONDITIONS[key]} = {json.dumps(list(values), ensure_ascii=False)}"
+    if key == "size_class":
+        return [{"size": _size(value)} for value in values]
+    if key != "region":
+        return [{CONDITIONS[key]: list(values)}]
+    if own := [value for value in values if value not in COUNTRIES]:
+        problem = "is a region of your own, which a policy does not know"
+        remedy = "analyse --by client, country or asn, or write the rule with the region's networks"
+        raise InputError(f"region {own[0]}", problem, remedy)
+    return [{"country": [code for value in values for code in COUNTRIES[value].split()]}]
 
 
 def _size(value: str) -> str:
     """`size` of a policy: at least `min`, less than `below`."""
+    if value not in SIZE_CLASSES:
+        raise InputError(f"size_class {value}", "is not a class", f"there are: {', '.join(SIZE_CLASSES)}")
     at = SIZE_CLASSES.index(value)
     ends = [f'min = "{SIZE_LIMITS[at - 1] // 1000}kB"'] if at > 0 else []
     ends += [f'below = "{SIZE_LIMITS[at] // 1000}kB"'] if at < len(SIZE_LIMITS) else []
-    return f"size = {{ {', '.join(ends)} }}"
+    return f"{{ {', '.join(ends)} }}"

@@ -319,6 +319,10 @@ class Facts:
     """Units with records in both arms; `units` counts them in each."""
     weighting: str = PER_RECORD
     """Whom means and quantiles are about."""
+    where: tuple[str, ...] = ()
+    """Conditions of the records, `COLUMN=VALUE` (`--where`)."""
+    exclude: tuple[str, ...] = ()
+    """Likewise of records left out (`--exclude`)."""
 
     @property
     def total_units(self) -> int:

@@ -72,6 +72,9 @@ class Request:
     made_up: bool = False
     share: float | None = None
     """Declared share of the treated arm, of the units of both arms (0 to 1)."""
+    where: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    """By which conditions the records were selected."""
 
 
 @dataclass(frozen=True)
@@ -467,6 +470,8 @@ def _facts(
         policies=traffic.policies(),
         made_up=request.made_up,
         weighting=whole.weighting,
+        where=request.where,
+        exclude=request.exclude,
     )
 
 

@@ -119,6 +119,8 @@ def request_of(arguments: argparse.Namespace, settings: Settings) -> Request:
         calendar=read_calendar(arguments.calendar) if arguments.calendar else None,
         place=arguments.place,
         share=share(arguments.share, "--share") if arguments.share else None,
+        where=tuple(arguments.where),
+        exclude=tuple(arguments.exclude),
     )
 
 
