@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pyarrow as pa
+
 from uncork.experiment.commands.common import instant
 from uncork.experiment.commands.design import span
 from uncork.experiment.words import counted
@@ -246,15 +248,21 @@ def run_pin(options: argparse.Namespace) -> int:
     console.line(
         f"{entry}: {what}, with all entries in it that have no pin of their own, from the next plan on."
     )
-    if options.arm and not _is_seen(store, entry):
-        console.note(f"warning: no traffic of {entry} in the latest version")
+    if options.arm:
+        _warn_unseen(store, entry)
     return 0
 
 
-def _is_seen(store: Store, entry: str) -> bool:
-    """Whether the latest version has decided for this entry; true without a version."""
+def _warn_unseen(store: Store, entry: str) -> None:
+    """Says if the latest version has decided for nothing in this entry."""
     numbers = store.numbers()
-    return not numbers or entry in store.decisions_about(numbers[-1], [entry]).key.tolist()
+    if not numbers or entry in store.decisions_about(numbers[-1], [entry]).key.tolist():
+        return
+    if level_of(entry) == "network":
+        decided = networks.parse_all(pa.array(store.decisions(numbers[-1]).key, pa.string()))
+        if decided.within(networks.parse(entry)).any():
+            return
+    console.note(f"warning: no traffic of {entry} in the latest version")
 
 
 def run_freeze(options: argparse.Namespace) -> int:
@@ -263,6 +271,10 @@ def run_freeze(options: argparse.Namespace) -> int:
     frozen = {*overrides.frozen} - {entry} if options.off else {*overrides.frozen, entry}
     store.override(Overrides(overrides.pins, tuple(sorted(frozen))))
     store.note(datetime.now(UTC), "freeze", entry=entry, arm="no longer" if options.off else None)
+    what = "no longer frozen" if options.off else "frozen"
+    console.line(f"{entry}: {what}, with all entries in it, from the next plan on.")
+    if not options.off:
+        _warn_unseen(store, entry)
     return 0
 
 

@@ -88,7 +88,7 @@ def decide_with_trials(
 
     def wish(of_arms: Sequence[View]) -> _Wishes:
         view = of_arms[0]
-        entries = entries_of(view, overrides)
+        entries = entries_of(view, overrides, inside=settings.inside)
         margins = _margins(of_arms, entries, settings)
         known = [
             _known(one, entries, known_today(one, entries, settings, before, total, its), needed)
@@ -215,9 +215,9 @@ def _wish(
     overrides: Overrides,
 ) -> _Wishes:
     """By a list of rules. The first rule that holds decides."""
-    pinned_at = entries.marked(list(overrides.pins))
+    pinned_at = entries.marked(list(overrides.pins), inside=settings.inside)
     is_pinned = pinned_at != ABSENT
-    is_frozen = entries.marked(overrides.frozen) != ABSENT
+    is_frozen = entries.marked(overrides.frozen, inside=settings.inside) != ABSENT
     pin = _texts_at(entries, pinned_at, overrides.pins)
     known = choice.picked(each, choice.asked(each, settings, pin, is_frozen))
     now, why_likely, is_likely = known.now, known.why_likely, known.is_likely(settings)

@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 from scipy.special import ndtr
 
+from uncork.learn import networks
 from uncork.learn.confirm import are_tried
 from uncork.learn.decisions import ABSENT, Bools, Decisions, Floats, Ints, Texts, places
 from uncork.learn.evidence import Section
@@ -137,16 +139,29 @@ class Entries:
         found = places(_keys(keys), self.key)
         return np.asarray(found[found != ABSENT])
 
-    def marked(self, keys: Sequence[str]) -> Ints:
-        """Of each entry, where the nearest of these is."""
+    def marked(self, keys: Sequence[str], *, inside: bool = False) -> Ints:
+        """Of each entry, where the nearest of these is. `inside`: also the narrowest network around it."""
         own = np.full(len(self.key), ABSENT, dtype=np.int64)
         at = self.at(keys)
+        if inside:
+            self._mark_inside(own, at)
         own[at] = at
         return self.nearest(own)
 
+    def _mark_inside(self, own: Ints, at: Ints) -> None:
+        """Of each network, the narrowest of these networks that it lies in."""
+        around = [(networks.parse(self.key[one]), one) for one in at if level_of(self.key[one]) == "network"]
+        if not around:
+            return
+        low = self.bounds[3]
+        columns = networks.parse_all(pa.array(self.key[low:], pa.string()))
+        for network, one in sorted(around, key=lambda of: of[0].prefixlen):
+            own[low:][columns.within(network)] = one
 
-def entries_of(view: View, overrides: Overrides) -> Entries:
-    """The entries of a section, and the pinned ones."""
+
+def entries_of(view: View, overrides: Overrides, *, inside: bool = True) -> Entries:
+    """The entries of a section, the pinned ones, and frozen networks (`Settings.inside`)."""
+    frozen = [name for name in overrides.frozen if inside and level_of(name) == "network"]
     tree = view.lifts.hierarchy
     countries = np.array([name for name in tree.countries if name], dtype=np.object_)
     systems = np.array([name for name in tree.systems if not name.startswith("?")], dtype=np.object_)
@@ -157,7 +172,8 @@ def entries_of(view: View, overrides: Overrides) -> Entries:
     above_system = country_at[tree.country]
     system_at = np.where(is_system, len(countries) + np.cumsum(is_system), above_system)
     key = np.concatenate([[ALL_CLIENTS], countries, systems, np.asarray(tree.networks, dtype=np.object_)])
-    others = sorted(set(overrides.pins) - set(key[places(_keys(overrides.pins), key)]))
+    named = sorted({*overrides.pins, *frozen})
+    others = sorted(set(named) - set(key[places(_keys(named), key)]))
     sizes = (1, len(countries), len(systems), len(tree.networks), len(others))
     level = np.repeat(np.array([*LEVELS[::-1], ""], dtype=np.object_), sizes)
     level[1 + len(countries) : 1 + len(countries) + len(systems)] = [level_of(name) for name in systems]

@@ -118,6 +118,9 @@ class Settings:
     would not have been switched on again, and the latter was switched off.
     """
 
+    inside: bool = True
+    """Whether a pin or freeze of a network reaches the networks in it. Before, it was of that entry alone."""
+
     @property
     def candidates(self) -> tuple[str, ...]:
         """All treated arms."""
@@ -168,6 +171,7 @@ class Settings:
             "places": None,
             "off_in_all": False,
             "likely": False,
+            "inside": False,
         }
         values: dict[str, Any] = {**missing, **document}
         for name in ("sites", "guardrails", "recent", "others"):

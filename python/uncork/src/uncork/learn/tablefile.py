@@ -47,7 +47,10 @@ def _lines(decisions: Decisions, own: Ints, settings: Settings) -> Iterator[tupl
     wide = np.flatnonzero(~is_network & ~is_region).tolist()
     for at in sorted(wide, key=lambda at: _wide_order(str(key[at]))):
         yield key[at], arm[at]
-    some = np.flatnonzero(is_network & _is_needed(key, arm, decisions.parent[own], settings))
+    needed = _is_needed(key, arm, decisions.parent[own], settings)
+    if settings.inside:
+        needed |= _is_of_a_person(decisions.where(own), settings)
+    some = np.flatnonzero(is_network & needed)
     names, arms = key[some], arm[some]
     if is_region.any() and (arm[~is_network] != settings.control).any():
         of_region = dict(zip(key[is_region].tolist(), arm[is_region].tolist(), strict=True))
@@ -72,6 +75,21 @@ def _is_needed(key: Texts, arm: Texts, parent: Texts, settings: Settings) -> Boo
     for _ in LEVELS:
         needed = needed | ((at != ABSENT) & needed[at])
     return np.asarray(needed, dtype=np.bool_)
+
+
+def _is_of_a_person(own: Decisions, settings: Settings) -> Bools:
+    """Pinned networks, frozen ones without own traffic, and the networks in these that the table would
+    otherwise give their arm.
+    """
+    found = (own.level == "network") & (
+        (own.reason == "pinned") | ((own.reason == "frozen") & (own.share == 0))
+    )
+    around = own.key[found & (own.arm != settings.control)].tolist()
+    if around:
+        columns = networks.parse_all(pa.array(own.key, pa.string()))
+        for name in around:
+            found |= columns.within(networks.parse(name))
+    return np.asarray(found, dtype=np.bool_)
 
 
 def policy(version: int, sections: Sequence[tuple[str, str, str]], settings: Settings) -> str:
