@@ -14,7 +14,7 @@ from uncork.experiment import measures
 from uncork.experiment.commands.common import Progress, instant, read_records, share
 from uncork.experiment.commands.design import connection_settings
 from uncork.experiment.policyfile import BARE, KEY, UNITS
-from uncork.learn import daily, evidence, prior, resultfile, twin, version
+from uncork.learn import arms, daily, evidence, prior, resultfile, twin, version
 from uncork.learn.defaults import GUARDRAILS, OF_WINDOWS
 from uncork.learn.entries import REGION, level_of
 from uncork.learn.monotone import RESUME, WINDOW
@@ -53,6 +53,7 @@ def propose(
         settings, counts = _from_records(options, store, key, now, progress)
     else:
         settings, counts = _from_result(options, store, key, progress)
+    arms.check(arms.of_evidence(counts), settings)
     # The engine's memory is not needed any more; decisions of a million networks need it.
     gc.collect()
     pa.default_memory_pool().release_unused()
@@ -90,6 +91,7 @@ def _from_records(
     if files is not None:
         found = daily.collect(options, files, settings, on_trial(store), store.root, progress)
     else:
+        arms.check(arms.of_records(records.table, settings, records.run), settings)
         rows = evidence.collect(records.table, settings, records.run, on_trial(store))
         found = daily.Day(rows, rollups.folded(records.table))
     if found.folded[0]:
@@ -153,15 +155,15 @@ def settings_of(options: argparse.Namespace, as_of: int, key: str, today: int | 
         raise InputError("--listener", "--place listener has rules for each of them", "leave one out")
     if options.places < 1:
         raise InputError("--places", f"`{options.places}` is not a number of places", "write 1 or more")
-    arms = _arms(options)
-    guardrails = _guardrails(options, arms)
+    of_arms = _arms(options)
+    guardrails = _guardrails(options, of_arms)
     for limit in guardrails:
         measures.parse_limit(limit)
     sites = () if options.site == ["none"] else tuple(options.site)
     confirm = share(options.confirm, "--confirm")
-    if len(arms) > 2:
+    if len(of_arms) > 2:
         _check_several(options, confirm)
-    treated, *others = (arm for arm in arms if arm != options.control)
+    treated, *others = (arm for arm in of_arms if arm != options.control)
     if options.networks and confirm < 1:
         raise InputError("--networks", "a switchback confirms ASes, not regions", "leave out --confirm")
     return Settings(
@@ -169,7 +171,7 @@ def settings_of(options: argparse.Namespace, as_of: int, key: str, today: int | 
         control=options.control,
         treated=treated,
         others=tuple(others),
-        arms=arms,
+        arms=of_arms,
         as_of=as_of,
         key=key,
         place=options.place,
@@ -191,7 +193,7 @@ def settings_of(options: argparse.Namespace, as_of: int, key: str, today: int | 
         holdback=share(options.holdback, "--holdback"),
         ttl=options.ttl,
         rules=_rules(options.rules),
-        prior=prior.load_prior(Path(options.prior), _controllers(options, arms)) if options.prior else {},
+        prior=prior.load_prior(Path(options.prior), _controllers(options, of_arms)) if options.prior else {},
         regions=_regions(options.networks) if options.networks else {},
         # Without a switchback nothing depends on the day: the same records give the same version on any day.
         today=today if confirm < 1 else None,
@@ -199,7 +201,23 @@ def settings_of(options: argparse.Namespace, as_of: int, key: str, today: int | 
 
 
 def _arms(options: argparse.Namespace) -> dict[str, dict[str, str]]:
-    """Settings by arm, control first: of all `--arm`, or of `--treated`."""
+    """Settings by arm, control first. Two arms with the same settings are none to choose from."""
+    found = _named_arms(options)
+    names: dict[tuple[tuple[str, str], ...], str] = {}
+    for arm, settings in found.items():
+        other = names.setdefault(tuple(sorted(settings.items())), arm)
+        if other != arm:
+            problem = f"its settings are those of the arm {other}, so a policy cannot choose"
+            remedy = "write what the arms differ in, such as --treated-settings tcp=bbr"
+            raise InputError(f"arm {arm}", problem, remedy)
+    return found
+
+
+def _named_arms(options: argparse.Namespace) -> dict[str, dict[str, str]]:
+    """Of all `--arm`, or of `--treated`."""
+    if not options.arm and options.treated == options.control:
+        problem = f"`{options.treated}` is the arm --control, too"
+        raise InputError("--treated", problem, "name the other arm of the experiment")
     control = {options.control: connection_settings(options.control_settings, "--control-settings")}
     if not options.arm:
         return control | {

@@ -1,0 +1,65 @@
+"""Whether a plan's arms are those of the records."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from learning import KEY
+from uncork.learn import demo
+from uncork.learn.cli import main
+
+TINY = tuple(replace(one, networks=1) for one in demo.SYSTEMS[:2])
+
+
+@pytest.fixture(scope="module")
+def records() -> pa.Table:
+    return demo.table(TINY, days=2, daily=60)
+
+
+def failed(path: Path, table: pa.Table, *options: str) -> None:
+    pq.write_table(table, path / "r.parquet")
+    assert main(["plan", str(path / "r.parquet"), "-o", str(path / "o"), "--key", KEY, *options]) == 2
+    assert not (path / "o" / "versions").exists()
+
+
+def said(capsys: pytest.CaptureFixture[str]) -> str:
+    return " ".join(capsys.readouterr().err.split())
+
+
+def test_plan__an_arm_that_no_record_has__is_named_with_those_there(
+    records: pa.Table, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failed(tmp_path, records, "--treated", "bbr3")
+    error = said(capsys)
+    assert "arm bbr3: no record of the experiment 'explore' has this arm" in error
+    assert "there are: bbr, control" in error
+
+
+def test_plan__an_arm_ran_another_controller__is_refused(
+    records: pa.Table, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fell_back = records.set_column(
+        records.column_names.index("cc"), "cc", pa.array(["cubic"] * records.num_rows)
+    )
+    failed(tmp_path, fell_back)
+    assert "arm bbr: nearly all of its records ran cubic, and its settings are bbr, bbr3" in said(capsys)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (
+            ["--treated-settings", "quic=cubic,tcp=cubic"],
+            "arm bbr: its settings are those of the arm control",
+        ),
+        (["--control", "bbr"], "--treated: `bbr` is the arm --control, too"),
+    ],
+)
+def test_plan__arms_that_are_one__are_refused(
+    options: list[str], why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], records: pa.Table
+) -> None:
+    failed(tmp_path, records, *options)
+    assert why in said(capsys)
