@@ -145,6 +145,30 @@ def test_a_limit_may_be_relative() -> None:
     assert harm.lifts.network.mean[SYSTEMS != BAD].min() > AT_LIMIT
 
 
+@pytest.mark.parametrize("control", [0.0, 0.002])
+def test_a_relative_limit_is_broken_from_zero(control: float) -> None:
+    """Nothing, or next to nothing, is sent again with control, and a twentieth with the treated arm."""
+    some = counts(flows([FILLED], np.random.default_rng(7), harm=0.04, records=200, days=2))
+    is_few = (some.arm == 0) & (some.bucket > (5 if control else -1))
+    some = replace(some, numerator=np.where(is_few, 0, some.numerator))
+    limit = parse_limit("retransmitted=50%")
+    found = margin(limit, some, np.ones(len(some.arm), dtype=np.int64))
+    assert found is not None
+    assert found.lift + NORMAL * found.error < AT_LIMIT
+    assert margin(limit, some, np.ones(len(some.arm), dtype=np.int64), from_zero=False) is None
+    section = replace(WORLD.section, metrics={"retransmitted": some})
+    settings = replace(SETTINGS, guardrails=("retransmitted=50%",))
+    name = WORLD.section.networks[FILLED]
+    (watched,) = guardrails.of_section(section, settings, hierarchy(section)).of(name)
+    assert watched.state == "broken"
+
+
+def test_a_relative_limit_says_nothing_where_neither_arm_has_events() -> None:
+    some = counts(flows([FILLED], np.random.default_rng(7), harm=0.04, records=200))
+    none = replace(some, numerator=np.zeros_like(some.numerator))
+    assert margin(parse_limit("retransmitted=50%"), none, np.ones(len(none.arm), dtype=np.int64)) is None
+
+
 def test_a_limit_of_nothing_is_kept_where_less_is_sent_again() -> None:
     settings = replace(SETTINGS, guardrails=("retransmitted=0pp",))
     section = bad_in_one(harm=0.04, records=80)

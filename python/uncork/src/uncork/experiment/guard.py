@@ -88,14 +88,35 @@ def _of_shares(cube: RatioCube, limit: Limit, row: Row, level: float, alpha: flo
         valid = found.always_valid(alpha, expected=2 * max(limit.points, MIN_LIMIT))
         harm, low, high = _harm_in_points(found, better)
         return _guarded(row, limit, harm, (low, high), _oriented(valid, better), p=p)
-    if found.control <= 0:
+    once = _relative_harm(found, limit, found.ratio_interval(level))
+    always = _relative_harm(found, limit, found.always_valid_ratio(alpha))
+    return None if once is None or always is None else _guarded(row, limit, once[0], once[1:], always[1:])
+
+
+def relative_harm(cube: RatioCube, limit: Limit, level: float) -> tuple[float, float, float] | None:
+    """Of a relative limit: how much worse the treated arm is, and the ends of the interval for one look, also
+    where an arm has few events.
+    """
+    found = _shares(cube, limit, level)
+    return None if found is None else _relative_harm(found, limit, found.ratio_interval(level))
+
+
+def _relative_harm(
+    found: rare.ShareDifference, limit: Limit, ends: Interval
+) -> tuple[float, float, float] | None:
+    """A control arm without events counts as its upper limit. Then only harm beyond the limit is known."""
+    control, (low, high) = found.control, ends
+    better = METRICS[limit.measure.metric].better
+    if control <= 0:
+        tail = (1 - found.level) / 2
+        control = found.arms[0].limits(tail)[1]
+        high = found.arms[1].limits(tail)[1] / control
+        if better != "lower" or found.treated / control - 1 <= (limit.relative or 0.0):
+            return None
+    if not (math.isfinite(low) and math.isfinite(high)):
         return None
-    ratio = found.treated / found.control - 1
-    fixed, valid = found.ratio_interval(level), found.always_valid_ratio(alpha)
-    if not all(math.isfinite(end) for end in (*fixed, *valid)):
-        return None
-    ends = [_oriented((low - 1, high - 1), better) for low, high in (fixed, valid)]
-    return _guarded(row, limit, _oriented((ratio, ratio), better)[0], *ends)
+    ratio = found.treated / control - 1
+    return _oriented((ratio, ratio), better)[0], *_oriented((low - 1, high - 1), better)
 
 
 def harm_in_points(cube: RatioCube, limit: Limit, level: float) -> tuple[float, float, float] | None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from uncork.experiment.decide import Guardrail
 from uncork.experiment.decide.guardrails import MIN_LIMIT, in_limits
-from uncork.experiment.guard import harm_in_points
+from uncork.experiment.guard import harm_in_points, relative_harm
 from uncork.experiment.result import Limit
 from uncork.learn.evidence import Counts, Section
 from uncork.learn.lift import (
@@ -83,24 +83,35 @@ def _max_harm(limit: Limit) -> float:
 def _pools(counts: Counts, settings: Settings, tree: Hierarchy, limit: Limit) -> Pools:
     factor = factors(counts, np.ones(len(counts.arm), dtype=np.int64), settings)
     weight = np.asarray(np.rint(factor * SCALE), dtype=np.int64)
-    return Pools(counts, weight, tree, limit.measure, partial(margin, limit))
+    return Pools(counts, weight, tree, limit.measure, partial(margin, limit, from_zero=settings.from_zero))
 
 
-def margin(limit: Limit, counts: Counts, weight: Ints) -> Estimate | None:
-    """The margin by these rows, each counted as often as its weight says."""
+def margin(limit: Limit, counts: Counts, weight: Ints, *, from_zero: bool = True) -> Estimate | None:
+    """The margin by these rows, each counted as often as its weight says. `from_zero`: see `Settings`."""
     sums = np.zeros((2, 2, BUCKETS))
     for at, values in enumerate((counts.numerator, counts.denominator)):
         np.add.at(sums[at], (counts.arm, counts.bucket), values * weight)
+    cube = RatioCube(sums[0], sums[1])
     if limit.points is not None:
-        return _margin_in_points(limit, RatioCube(sums[0], sums[1]))
+        return _margin_in_points(limit, cube)
     effect = jackknife.ratio_effect(sums[0, 0], sums[1, 0], sums[0, 1], sums[1, 1])
     if not isinstance(effect, Effect):
-        return None
+        return _margin_of_few(limit, cube) if from_zero else None
     more = math.log(effect.ratio)
     error = (math.log(effect.ratio_high) - more) / NORMAL
     harm = more if METRICS[limit.measure.metric].better == "lower" else -more
     scale = AT_LIMIT / _max_harm(limit)
     return Estimate(scale * harm, -scale * error)
+
+
+def _margin_of_few(limit: Limit, cube: RatioCube) -> Estimate | None:
+    """Of a relative limit, where an arm has too few events for a jackknife."""
+    found = relative_harm(cube, limit, LEVEL)
+    if found is None or min(found) <= -1:
+        return None
+    harm, low, _ = (math.log1p(one) for one in found)
+    scale = AT_LIMIT / _max_harm(limit)
+    return Estimate(scale * harm, -scale * (harm - low) / NORMAL)
 
 
 def _margin_in_points(limit: Limit, cube: RatioCube) -> Estimate | None:

@@ -121,6 +121,9 @@ class Settings:
     inside: bool = True
     """Whether a pin or freeze of a network reaches the networks in it. Before, it was of that entry alone."""
 
+    from_zero: bool = True
+    """Whether a relative limit counts where the control arm has few events or none. Before, it was blind."""
+
     @property
     def candidates(self) -> tuple[str, ...]:
         """All treated arms."""
@@ -172,6 +175,7 @@ class Settings:
             "off_in_all": False,
             "likely": False,
             "inside": False,
+            "from_zero": False,
         }
         values: dict[str, Any] = {**missing, **document}
         for name in ("sites", "guardrails", "recent", "others"):
