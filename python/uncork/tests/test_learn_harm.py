@@ -169,6 +169,56 @@ def test_a_relative_limit_says_nothing_where_neither_arm_has_events() -> None:
     assert margin(parse_limit("retransmitted=50%"), none, np.ones(len(none.arm), dtype=np.int64)) is None
 
 
+def of_days(again: dict[int, tuple[float, float]], dealt: dict[int, int]) -> Section:
+    """Records of a network. By age in days: what each arm sends again, and its records in a hundred treated
+    ones.
+    """
+    rng = np.random.default_rng(5)
+    parts = []
+    for age, shares in again.items():
+        for arm, percent in ((0, 100 - dealt[age]), (1, dealt[age])):
+            count = 20 * percent
+            sent = rng.integers(3_000_000, 12_000_000, count)
+            parts.append(
+                {
+                    "network": [np.full(count, FILLED)],
+                    "arm": [np.full(count, arm)],
+                    "day": [np.full(count, SETTINGS.as_of - 1 - age)],
+                    "bucket": [rng.integers(0, 100, count)],
+                    "numerator": [(shares[arm] * rng.exponential(1, count) * sent).astype(np.int64)],
+                    "denominator": [sent],
+                    "propensity": [np.full(count, 100 * percent)],
+                }
+            )
+    columns = {name: np.concatenate([part[name][0] for part in parts]) for name in parts[0]}
+    none = np.zeros(len(columns["network"]), dtype=np.int64)
+    return replace(WORLD.section, metrics={"retransmitted": Counts(**columns, bin=none, n=none)})
+
+
+@pytest.mark.parametrize(
+    ("again", "before", "now"),
+    [
+        # The last day is bad for both arms, and most of it is of the treated arm.
+        ({2: (0.01, 0.01), 1: (0.01, 0.01), 0: (0.08, 0.08)}, "broken", "holds"),
+        # The treated arm is bad, and most of it is of the day that is good for both.
+        ({2: (0.09, 0.14), 1: (0.09, 0.14), 0: (0.01, 0.06)}, "holds", "broken"),
+    ],
+)
+def test_guardrails_of_the_last_days_count_by_propensity(
+    again: dict[int, tuple[float, float]], before: str, now: str
+) -> None:
+    section = of_days(again, {2: 10, 1: 10, 0: 90})
+
+    def state(as_dealt: bool) -> str:
+        settings = replace(SETTINGS, guardrails=("retransmitted=2pp",), recent=(3,), as_dealt=as_dealt)
+        found = guardrails.of_section(section, settings, hierarchy(section))
+        (watched,) = found.of(WORLD.section.networks[FILLED])
+        return watched.state
+
+    assert state(False) == before
+    assert state(True) == now
+
+
 def test_a_limit_of_nothing_is_kept_where_less_is_sent_again() -> None:
     settings = replace(SETTINGS, guardrails=("retransmitted=0pp",))
     section = bad_in_one(harm=0.04, records=80)

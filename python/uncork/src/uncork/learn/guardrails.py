@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,15 @@ from uncork.experiment.result import Guarded, Limit, Measure
 from uncork.experiment.rows import Settings as Judged
 from uncork.learn.decisions import Texts
 from uncork.learn.evidence import Counts, Section
-from uncork.learn.lift import Hierarchy, distribution, ratio, recent, with_enough_buckets
+from uncork.learn.lift import (
+    SCALE,
+    Hierarchy,
+    by_propensity,
+    distribution,
+    ratio,
+    recent,
+    with_enough_buckets,
+)
 from uncork.learn.settings import PRIMARY, Settings
 from uncork.learn.trim import trimmed, with_enough_networks
 from uncork.measure.cubes import Cube
@@ -120,7 +128,8 @@ class _Window:
         self.judged = judged
         self.measures = {limit.measure.metric: limit.measure for limit in judged.guardrails}
         counts = {name: section.metrics.get(name) for name in self.measures}
-        self.rows = {name: recent(of, settings, days) for name, of in counts.items() if of is not None}
+        some = {name: recent(of, settings, days) for name, of in counts.items() if of is not None}
+        self.rows = {name: _as_dealt(of) for name, of in some.items()} if settings.as_dealt else some
         self.counts_still = {name: np.ones(len(of.n), dtype=np.bool_) for name, of in self.rows.items()}
         """Which rows are of networks that no entry is off for."""
         self.entries: WatchedByName = {}
@@ -169,6 +178,18 @@ class _Window:
         return Watched(
             str(one.row.measure), one.limit, state, one.harm, one.harm_low, one.harm_high, self.days
         )
+
+
+def _as_dealt(rows: Counts) -> Counts:
+    """By inverse propensity, if that changed: a bad day must not be that of the arm that grew on it."""
+    if all(len(np.unique(rows.propensity[rows.arm == arm])) < 2 for arm in (0, 1)):
+        return rows
+    factor = by_propensity(rows, np.ones(len(rows.arm), dtype=np.int64))
+    weighted = {
+        name: np.asarray(np.rint(getattr(rows, name) * factor * SCALE), dtype=np.int64)
+        for name in ("n", "numerator", "denominator")
+    }
+    return replace(rows, **weighted)
 
 
 def _broken(measure: Measure, known: WatchedByName, index: Mapping[str, int]) -> Ints:

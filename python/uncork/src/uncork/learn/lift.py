@@ -321,12 +321,17 @@ def factors(counts: Counts, amount: Ints, settings: Settings) -> Floats:
     """What each row counts: less the older it is, by inverse propensity where that has changed. `amount`: of
     each row, for the mean propensity.
     """
-    factor = faded(counts.day, settings)
+    return faded(counts.day, settings) * by_propensity(counts, amount)
+
+
+def by_propensity(counts: Counts, amount: Ints) -> Floats:
+    """What each row counts by inverse propensity, where that has changed: each arm has the same days."""
+    factor = np.ones(len(counts.arm))
     for arm in (0, 1):
         rows = (counts.arm == arm) & (counts.propensity > 0)
         if rows.any():
             mean = float((amount[rows] * counts.propensity[rows]).sum() / amount[rows].sum())
-            factor[rows] = factor[rows] * mean / counts.propensity[rows]
+            factor[rows] = mean / counts.propensity[rows]
     return factor
 
 

@@ -124,6 +124,10 @@ class Settings:
     from_zero: bool = True
     """Whether a relative limit counts where the control arm has few events or none. Before, it was blind."""
 
+    as_dealt: bool = True
+    """Whether guardrails of the last days count by inverse propensity if that changed. Before, they did not.
+    """
+
     @property
     def candidates(self) -> tuple[str, ...]:
         """All treated arms."""
@@ -176,6 +180,7 @@ class Settings:
             "likely": False,
             "inside": False,
             "from_zero": False,
+            "as_dealt": False,
         }
         values: dict[str, Any] = {**missing, **document}
         for name in ("sites", "guardrails", "recent", "others"):
