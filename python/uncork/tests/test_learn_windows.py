@@ -132,7 +132,9 @@ def test_records_without_the_control_arm_are_an_error(
     pq.write_table(found.filter(np.array(found["arm"]) == "w20"), tmp_path / "r.parquet")
     words = ["plan", str(tmp_path / "r.parquet"), "-o", str(tmp_path / "x"), "--key", KEY, *OPTIONS]
     assert learn(words) == 2
-    assert "'explore' has no records with a client network" in capsys.readouterr().err
+    assert "arm ten: no record of the experiment 'explore' has this arm; there are: w20" in (
+        capsys.readouterr().err
+    )
 
 
 def test_two_arms_are_written_as_before_there_could_be_more() -> None:

@@ -15,7 +15,7 @@ from uncork.experiment.commands.common import Progress, instant, read_records, s
 from uncork.experiment.commands.design import connection_settings
 from uncork.experiment.policyfile import BARE, KEY, UNITS
 from uncork.learn import arms, daily, evidence, prior, resultfile, twin, version
-from uncork.learn.defaults import GUARDRAILS, OF_WINDOWS
+from uncork.learn.defaults import DEFAULTS, GUARDRAILS, OF_WINDOWS
 from uncork.learn.entries import REGION, level_of
 from uncork.learn.monotone import RESUME, WINDOW
 from uncork.learn.regions import Regions, load_regions
@@ -30,6 +30,8 @@ from uncork.measure.keys import DAY_NS
 from uncork.measure.sources.reading import find_files
 
 DAY_SECONDS = 86_400
+MAX_DAYS = 3650
+"""Most days of an option."""
 
 
 def propose(
@@ -155,6 +157,7 @@ def settings_of(options: argparse.Namespace, as_of: int, key: str, today: int | 
         raise InputError("--listener", "--place listener has rules for each of them", "leave one out")
     if options.places < 1:
         raise InputError("--places", f"`{options.places}` is not a number of places", "write 1 or more")
+    _check_days(options)
     of_arms = _arms(options)
     guardrails = _guardrails(options, of_arms)
     for limit in guardrails:
@@ -181,8 +184,8 @@ def settings_of(options: argparse.Namespace, as_of: int, key: str, today: int | 
         sites=sites,
         guardrails=guardrails,
         worth=share(options.worth, "--worth"),
-        tolerated=share(options.tolerate, "--tolerate"),
-        sure=share(options.sure, "--sure"),
+        tolerated=_part(options.tolerate, "--tolerate"),
+        sure=_part(options.sure, "--sure"),
         harmed=share(options.harmed, "--harmed"),
         half_life=options.half_life,
         dwell=options.dwell,
@@ -190,7 +193,7 @@ def settings_of(options: argparse.Namespace, as_of: int, key: str, today: int | 
         confirm=confirm,
         only=options.only,
         random=share(options.random, "--random"),
-        holdback=share(options.holdback, "--holdback"),
+        holdback=_holdback(options),
         ttl=options.ttl,
         rules=_rules(options.rules),
         prior=prior.load_prior(Path(options.prior), _controllers(options, of_arms)) if options.prior else {},
@@ -198,6 +201,36 @@ def settings_of(options: argparse.Namespace, as_of: int, key: str, today: int | 
         # Without a switchback nothing depends on the day: the same records give the same version on any day.
         today=today if confirm < 1 else None,
     )
+
+
+def _check_days(options: argparse.Namespace) -> None:
+    """The options that are numbers of days."""
+    if not (0 < options.half_life <= MAX_DAYS):
+        problem = f"`{options.half_life:g}` is not a number of days above 0 and up to {MAX_DAYS}"
+        raise InputError("--half-life", problem, "write 14")
+    for option, days, least in (("--ttl", options.ttl, 1), ("--dwell", options.dwell, 0)):
+        if not least <= days <= MAX_DAYS:
+            problem = f"`{days}` is not a number of days from {least} to {MAX_DAYS}"
+            raise InputError(option, problem, f"write {DEFAULTS[option[2:]]}")
+
+
+def _part(text: str, option: str) -> float:
+    """A share below the whole."""
+    found = share(text, option)
+    if found >= 1:
+        raise InputError(
+            f"{option} {text}", "it must be below 100%", "write 95% for --sure, 2% for --tolerate"
+        )
+    return found
+
+
+def _holdback(options: argparse.Namespace) -> float:
+    """The holdback, if it and the random share leave clients to the table."""
+    found = share(options.holdback, "--holdback")
+    if found + share(options.random, "--random") >= 1:
+        problem = f"with --random {options.random} it leaves no client to the table"
+        raise InputError(f"--holdback {options.holdback}", problem, "write shares below 100% together")
+    return found
 
 
 def _arms(options: argparse.Namespace) -> dict[str, dict[str, str]]:

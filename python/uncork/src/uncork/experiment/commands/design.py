@@ -52,6 +52,8 @@ SHOWN = tuple(
 
 
 def run_design(arguments: argparse.Namespace, _: str) -> int:
+    if arguments.looks < 1:
+        raise InputError("--looks", f"`{arguments.looks}` is not a number of looks", "write 1 or more")
     if not arguments.paths and not arguments.output:
         raise InputError(
             "design", "neither records nor -o are given", "give past records, -o DIR for the files, or both"
