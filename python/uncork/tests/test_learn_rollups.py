@@ -144,6 +144,24 @@ def test_plan__rollups_and_their_records__nothing_counts_twice(
     assert planned(tmp_path / "b", str(rollups), str(records)) == of_records
 
 
+@pytest.mark.parametrize(("others", "status"), [(2, 0), (40, 2)])
+def test_plan__records_of_hosts_without_rollups__are_reported_or_refused(
+    others: int, status: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two hosts have one listener, and one of them has roll-ups."""
+    table = demo.table(demo.SYSTEMS[:1], days=1, daily=80)
+    (tmp_path / "one").mkdir()
+    pq.write_table(table, tmp_path / "one" / "r.parquet")
+    source = rolled(tmp_path / "one", tmp_path / "rollups", "--period", "30min")
+    pq.write_table(pa.concat_tables([table, table.slice(0, others)]), tmp_path / "all.parquet")
+    words = ["plan", str(source), str(tmp_path / "all.parquet"), "-o", str(tmp_path / "o"), "--key", KEY]
+    main(words)
+    error = " ".join(capsys.readouterr().err.split())
+    assert f"{others} records" in error
+    assert "roll up the records of all hosts" in error
+    assert error.startswith("error: records: ") == bool(status)
+
+
 def test_plan__a_new_file__only_its_day_is_read_again(
     rollups: Path, of_records: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

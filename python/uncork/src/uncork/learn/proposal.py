@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from uncork.experiment import measures
-from uncork.experiment.commands.common import Progress, instant, read_records, share
+from uncork.experiment.commands.common import Progress, Records, instant, read_records, share
 from uncork.experiment.commands.design import connection_settings
 from uncork.experiment.policyfile import BARE, KEY, UNITS
 from uncork.learn import arms, daily, evidence, prior, resultfile, twin, version
@@ -30,6 +30,8 @@ from uncork.measure.keys import DAY_NS
 from uncork.measure.sources.reading import find_files
 
 DAY_SECONDS = 86_400
+MAX_LEFT_OUT = 0.05
+"""Part of the records that may be left out next to roll-ups."""
 MAX_DAYS = 3650
 """Most days of an option."""
 
@@ -93,6 +95,7 @@ def _from_records(
     if files is not None:
         found = daily.collect(options, files, settings, on_trial(store), store.root, progress)
     else:
+        _check_left_out(records)
         arms.check(arms.of_records(records.table, settings, records.run), settings)
         rows = evidence.collect(records.table, settings, records.run, on_trial(store))
         found = daily.Day(rows, rollups.folded(records.table))
@@ -103,6 +106,20 @@ def _from_records(
             "they decide nothing. Raise --rollup-rows on the hosts to learn from them"
         )
     return settings, found.rows
+
+
+def _check_left_out(records: Records) -> None:
+    """Says how many records are left out that no roll-up counts, and refuses to learn without many."""
+    left_out = records.rejected.get(rollups.UNCOUNTED, 0)
+    if not left_out:
+        return
+    count = records.table.aggregate(n=rollups.count(records.table))
+    share = left_out / (left_out + int(records.run(count).to_pylist()[0]["n"]))
+    what = f"{left_out:,} records ({100 * share:.2g} %) are of periods of roll-ups that do not count them"
+    remedy = "roll up the records of all hosts, or name records alone"
+    if share > MAX_LEFT_OUT:
+        raise InputError("records", what, remedy)
+    console.note(f"warning: {what}: they are left out; {remedy}")
 
 
 def _rolled_up(options: argparse.Namespace) -> daily.Files | None:

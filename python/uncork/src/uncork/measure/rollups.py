@@ -38,6 +38,10 @@ LAST: Final = "rollup_last_unix_ns"
 TIME: Final = "service_start_unix_ns"
 
 COVERED: Final = "record of a period that a roll-up counts"
+UNCOUNTED: Final = "record of a period of a roll-up that counts fewer"
+"""Of the former, how many more they are than the roll-ups of their period and place count: those of other
+hosts, probably.
+"""
 
 NAME: Final = re.compile(
     r"rollup-.+-(?P<day>\d{8})T\d{6}\.\d{3}Z-\d+(?:s|min|h|d)"
@@ -115,6 +119,27 @@ def together(table: ir.Table) -> tuple[ir.Table, int]:
         kept = _uncovered(kept, period)
     left_out = int(table.count().to_pyarrow().as_py()) - int(kept.count().to_pyarrow().as_py())
     return _kept(alone(kept)), left_out
+
+
+def uncounted(table: ir.Table) -> int:
+    """How many more records are left out than the roll-ups of their periods and places count."""
+    return sum(_more(table, period) for period in _periods(table))
+
+
+def _more(table: ir.Table, period_s: int) -> int:
+    length = ibis.literal(period_s * NANOS_PER_SECOND, "int64")
+    at = table[TIME].cast("int64")
+    rolled = is_rolled(table) & (table[PERIOD].cast("int64") == period_s)
+    keys = {"start": at - at % length} | {name: _place(table, name) for name in PLACE}
+    amounts = {
+        "counted": ibis.ifelse(rolled, table[RECORDS].cast("int64"), 0),
+        "single": ibis.ifelse(is_rolled(table), 0, 1).cast("int64"),
+        "rolled": rolled.cast("int64"),
+    }
+    rows = table.select(**keys, **amounts)
+    sums = rows.group_by([*keys]).aggregate(**{name: rows[name].sum() for name in amounts})
+    more = sums.filter(sums["rolled"] > 0, sums["single"] > sums["counted"])
+    return int((more["single"] - more["counted"]).sum().to_pyarrow().as_py() or 0)
 
 
 def alone(table: ir.Table) -> ir.Table:

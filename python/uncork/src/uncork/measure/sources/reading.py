@@ -83,8 +83,8 @@ def read(
     check_texts(untyped, parquet)
     table = schema.typed(untyped, is_duckdb=True, unsigned=unsigned(parquet))
     if any(rollups.is_rollup(path) for path in parquet):
-        table, covered = rollups.together(table)
-        counts = Counter(counts) + Counter({rollups.COVERED: covered})
+        table, covered, uncounted = *rollups.together(table), rollups.uncounted(table)
+        counts = Counter(counts) + Counter({rollups.COVERED: covered, rollups.UNCOUNTED: uncounted})
     if networks is not None and mapping is None:
         table = with_regions(table, networks)
     return LoadedRecords(table, tuple(files), dict(counts), losses, metrics_of(ready))
