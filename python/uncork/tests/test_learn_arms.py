@@ -10,6 +10,7 @@ import pytest
 from learning import KEY
 from uncork.learn import demo
 from uncork.learn.cli import main
+from uncork.learn.store import Store
 
 TINY = tuple(replace(one, networks=1) for one in demo.SYSTEMS[:2])
 
@@ -63,3 +64,29 @@ def test_plan__arms_that_are_one__are_refused(
 ) -> None:
     failed(tmp_path, records, *options)
     assert why in said(capsys)
+
+
+def with_column(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
+    return table.set_column(table.column_names.index(name), name, values)
+
+
+def test_plan__countries_by_name__are_unknown_and_counted(
+    records: pa.Table, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A policy with a line `Peru bbr` is refused by every server."""
+    named = with_column(records, "service_country", pa.array(["Peru"] * records.num_rows))
+    pq.write_table(named, tmp_path / "r.parquet")
+    assert main(["plan", str(tmp_path / "r.parquet"), "-o", str(tmp_path / "o"), "--key", KEY]) == 0
+    assert f"service_country of {records.num_rows:,} records does not have a code, such as `Peru`" in said(
+        capsys
+    )
+    assert "Peru" not in Store(tmp_path / "o").decisions(1).key.tolist()
+
+
+def test_plan__records_without_a_propensity__the_sample_ratio_is_named_as_not_run(
+    records: pa.Table, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pq.write_table(records.drop(["arm_propensity"]), tmp_path / "r.parquet")
+    options = ["--key", KEY, "-o", str(tmp_path / "o")]
+    assert main(["plan", str(tmp_path / "r.parquet"), *options]) == 0
+    assert "sample ratio not run in large and small" in said(capsys)

@@ -37,6 +37,8 @@ from uncork.measure.schema import LARGE_BYTES, Columns, canonical
 TRAFFIC, STEERED, OF_HOLDBACK, UNITS = "traffic", "steered", "held", "units"
 HOST = re.compile(r"[0-9A-Za-z._-]+|\[[0-9A-Fa-f:.]+\]")
 """A name of a host or an address, as policies write them."""
+CODE = re.compile(r"[A-Z]{2}")
+"""Of a country (ISO 3166)."""
 KEY_COLUMNS = ("class", "place", "client", "asn", "country", "propensity", "day")
 TEXT = pa.dictionary(pa.int32(), pa.string())
 COLUMNS: Mapping[str, pa.DataType] = {
@@ -572,6 +574,7 @@ def _section(rows: Mapping[str, pa.Array], of_class: str, place: str, settings: 
     country, countries = words["country"].in_order()
     asn = np.where(np.asarray(rows["asn"].is_valid()), _ints(rows["asn"]), -1)
     system = _most_frequent(traffic, asn[is_traffic], amount, len(seen))
+    country = np.append(np.where(_are_codes(countries), np.arange(len(countries)), -1), -1)[country]
     home = _most_frequent(traffic, country[is_traffic], amount, len(seen))
     arm = np.full(len(network), -1, dtype=np.int64)
     for at, name in enumerate((settings.control, settings.treated)):
@@ -599,6 +602,20 @@ def _section(rows: Mapping[str, pa.Array], of_class: str, place: str, settings: 
         arms=_arms(len(seen), counts.get(PRIMARY[of_class].metric)),
         metrics=counts,
     )
+
+
+def _are_codes(countries: Iterable[str | None]) -> NDArray[np.bool_]:
+    """Which of these are codes of countries: servers refuse a policy with other words."""
+    return np.array([CODE.fullmatch(word or "") is not None for word in countries], dtype=np.bool_)
+
+
+def without_code(evidence: pa.Table) -> tuple[int, str]:
+    """Records that name their country in another way than by its code, and an example."""
+    rows = of_metric(evidence, TRAFFIC)
+    of = _Words.of(_whole(rows["country"]))
+    records = np.bincount(of.codes, _ints(_whole(rows["n"])), len(of.words))[:-1]
+    wrong = np.flatnonzero((records > 0) & ~_are_codes(of.words[:-1])).tolist()
+    return int(records[wrong].sum()), min((str(of.words[at]) for at in wrong), default="")
 
 
 def _arms(networks: int, counts: Counts | None) -> Ints:

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from uncork.experiment import measures
+from uncork.experiment import measures, words
 from uncork.experiment.commands.common import Progress, Records, instant, read_records, share
 from uncork.experiment.commands.design import connection_settings
 from uncork.experiment.policyfile import BARE, KEY, UNITS
-from uncork.learn import arms, daily, evidence, prior, resultfile, twin, version
+from uncork.learn import arms, daily, evidence, prior, resultfile, sample_ratio, twin, version
 from uncork.learn.defaults import DEFAULTS, GUARDRAILS, OF_WINDOWS
 from uncork.learn.entries import REGION, level_of
 from uncork.learn.monotone import RESUME, WINDOW
@@ -28,6 +28,7 @@ from uncork.measure.address import Address
 from uncork.measure.errors import InputError
 from uncork.measure.keys import DAY_NS
 from uncork.measure.sources.reading import find_files
+from uncork.measure.stats.jackknife import MIN_BUCKETS
 
 DAY_SECONDS = 86_400
 MAX_LEFT_OUT = 0.05
@@ -63,6 +64,7 @@ def propose(
     pa.default_memory_pool().release_unused()
     progress("decisions")
     progress.done()
+    _warn_countries(counts)
     number, changes = store.plan(settings, counts, now, show=show)
     save(options, store.root)
     found = store.settings(number)
@@ -71,7 +73,28 @@ def propose(
     )
     for warning in dict.fromkeys(warnings):
         console.note(f"warning: {warning}")
+    _warn_ratios(store, number)
     return number, changes
+
+
+def _warn_countries(counts: pa.Table) -> None:
+    """Says how many records do not say their country as policies do."""
+    left_out, example = evidence.without_code(counts)
+    if left_out:
+        console.note(
+            f"warning: service_country of {left_out:,} records does not have a code, such as `{example}`: "
+            "they count as of an unknown country. Write two capital letters, such as PE"
+        )
+
+
+def _warn_ratios(store: Store, number: int) -> None:
+    """Says where the sample ratio was not compared."""
+    lacking = [name for name, of in store.guardrails(number).items() if sample_ratio.KEY not in of]
+    if lacking:
+        console.note(
+            f"warning: sample ratio not run in {words.listed(lacking)}: it needs arm_unit, arm_propensity "
+            f"and {MIN_BUCKETS} buckets of each arm. Lost records of one arm do not show"
+        )
 
 
 def _from_records(
