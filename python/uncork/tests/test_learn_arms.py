@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -11,6 +12,7 @@ from learning import KEY
 from uncork.learn import demo
 from uncork.learn.cli import main
 from uncork.learn.store import Store
+from uncork.measure.keys import DAY_NS
 
 TINY = tuple(replace(one, networks=1) for one in demo.SYSTEMS[:2])
 
@@ -90,3 +92,13 @@ def test_plan__records_without_a_propensity__the_sample_ratio_is_named_as_not_ru
     options = ["--key", KEY, "-o", str(tmp_path / "o")]
     assert main(["plan", str(tmp_path / "r.parquet"), *options]) == 0
     assert "sample ratio not run in large and small" in said(capsys)
+
+
+def test_plan__arms_that_take_turns_by_day__are_refused(
+    records: pa.Table, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The days differ, and an A/A test would switch everything on."""
+    day = np.array(records["service_start_unix_ns"]) // DAY_NS
+    arm = pa.array(np.where(day == day.min(), "control", "bbr"))
+    failed(tmp_path, with_column(records, "arm", arm))
+    assert "its arms did not run at the same time: 2 of 2 days have one alone" in said(capsys)

@@ -14,7 +14,7 @@ from uncork.experiment import measures, words
 from uncork.experiment.commands.common import Progress, Records, instant, read_records, share
 from uncork.experiment.commands.design import connection_settings
 from uncork.experiment.policyfile import BARE, KEY, UNITS
-from uncork.learn import arms, daily, evidence, prior, resultfile, sample_ratio, twin, version
+from uncork.learn import arms, daily, evidence, prior, resultfile, same_time, sample_ratio, twin, version
 from uncork.learn.defaults import DEFAULTS, GUARDRAILS, OF_WINDOWS
 from uncork.learn.entries import REGION, level_of
 from uncork.learn.monotone import RESUME, WINDOW
@@ -59,6 +59,7 @@ def propose(
     else:
         settings, counts = _from_result(options, store, key, progress)
     arms.check(arms.of_evidence(counts), settings)
+    same_time.check(counts, settings)
     # The engine's memory is not needed any more; decisions of a million networks need it.
     gc.collect()
     pa.default_memory_pool().release_unused()
