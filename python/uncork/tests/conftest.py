@@ -23,7 +23,6 @@ os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSeri
 
 def pytest_collection_finish() -> None:
     """Modules have a million objects: to look for garbage among them takes a twentieth of the time."""
-    gc.freeze()
     gc.set_threshold(50_000, 20, 100)
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from learn_worlds import SETTINGS
 from learning import FIRST_DAY, KEY
-from uncork.learn import confirm, evidence, proposal
+from uncork.learn import arms, confirm, evidence, proposal
 from uncork.learn.cli import parser
 from uncork.learn.confirm import CONFIRMED, LOOKS, OPEN, REFUTED, Blocks, Trial
 from uncork.learn.evidence import COLUMNS, STEERED, TEXT, TRAFFIC
@@ -113,9 +113,10 @@ class Site:
     def round(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """One round of the loop, by the clock. Only the reading of records is replaced."""
         latest = self.counts[-1]["day"][-1].as_py()
-        none = SimpleNamespace(table=None, run=None)
+        none = SimpleNamespace(table=None, run=None, rejected={})
         monkeypatch.setattr(proposal, "read_records", lambda *_: none)
         monkeypatch.setattr(proposal, "_rolled_up", lambda _: None)
+        monkeypatch.setattr(arms, "of_records", lambda *_: {})
         monkeypatch.setattr(rollups, "folded", lambda _: (0, 0))
         monkeypatch.setattr(evidence, "last_day", lambda *_: latest)
         monkeypatch.setattr(

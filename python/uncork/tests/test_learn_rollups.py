@@ -130,6 +130,8 @@ def test_plan__windows_as_arms__the_same_bytes(records: Path, tmp_path: Path) ->
     arms = pc.if_else(is_treated, third, pc.if_else(table["arm"].is_valid(), "ten", table["arm"]))
     (tmp_path / "records").mkdir()
     renamed = table.set_column(table.column_names.index("arm"), "arm", arms)
+    cubic = pa.array(["cubic"] * table.num_rows)
+    renamed = renamed.set_column(table.column_names.index("cc"), "cc", cubic)
     pq.write_table(renamed, tmp_path / "records" / "records.parquet")
     source = rolled(tmp_path / "records", tmp_path / "rollups", "--period", "30min")
     of_rollups = planned(tmp_path / "b", str(source), *WINDOWS)

@@ -155,9 +155,9 @@ def analyst(host: Host, monkeypatch: pytest.MonkeyPatch) -> Host:
     for name, value in host.server.environment.items():
         monkeypatch.setenv(name, value)
     made = demo.table(1, 0.2)
-    # Half a day: each period becomes a file.
+    # Half a day, after the treated arm has got its controller: each period becomes a file.
     starts = made["service_start_unix_ns"].to_numpy()
-    made = made.filter(pa.array(starts < starts.min() + 12 * 3600 * 10**9))
+    made = made.filter(pa.array(starts > starts.max() - 12 * 3600 * 10**9))
     clients = pa.array([f"198.51.{at % 20}.0/24" for at in range(made.num_rows)])
     made = made.append_column("service_client", clients)
     (host.directory / "raw").mkdir()

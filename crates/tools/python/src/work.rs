@@ -55,13 +55,16 @@ impl Work {
                 })
             })
         };
+        let mut reported = 0;
         loop {
             let next = py.detach(|| {
                 let receiver = receiver.lock().unwrap_or_else(PoisonError::into_inner);
                 receiver.recv_timeout(TICK).map(|first| receiver.try_iter().last().unwrap_or(first))
             });
             match (next, &self.progress) {
-                (Ok(now), Some(progress)) => {
+                // Threads count before they report, so a smaller number may come later.
+                (Ok(now), Some(progress)) if now.done > reported => {
+                    reported = now.done;
                     progress.call1(py, (now.done, now.total))?;
                 }
                 (Err(RecvTimeoutError::Disconnected), _) => break,

@@ -34,7 +34,7 @@ DAY_SECONDS = 86_400
 MAX_LEFT_OUT = 0.05
 """Part of the records that may be left out next to roll-ups."""
 MAX_DAYS = 3650
-"""Most days of an option."""
+"""Maximum days of an option."""
 
 
 def propose(
