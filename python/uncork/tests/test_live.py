@@ -78,7 +78,7 @@ def test_a_harmful_arm_is_stopped(tmp_path: Path) -> None:
     live = start(work, "--players", "200", "--for", "120", "--every", "5", "--harm")
     out = finished(live, 240)
     assert live.returncode == 1, out
-    # Bandwidth, completion and the queue it builds all suffer: any of them may be seen first, and places may differ.
+    # Bandwidth, completion and the queue it builds all suffer: any of them may be seen first, or in places.
     broken = r"Stop: bbr breaks (a guardrail|\d+ guardrails): .*, the limit is "
     worse = r"Keep cubic: with bbr, p50 bandwidth is \d+ % lower "
     there = r"With bbr, p50 bandwidth is worse in "
