@@ -326,7 +326,7 @@ impl ComparedPair<'_> {
             },
             transfers: self.choice.transfers(results),
             baseline_transfers: self.baseline.transfers(results),
-            prices: self.prices(results),
+            prices: self.prices(results, ratio.as_ref()),
         };
         if answer.is_by_order() { undecided_by_order(answer) } else { answer }
     }
@@ -347,13 +347,13 @@ impl ComparedPair<'_> {
         }
     }
 
-    fn prices(&self, results: &RunResults<'_>) -> Vec<Price> {
+    fn prices(&self, results: &RunResults<'_>, ratio: Option<&Estimate>) -> Vec<Price> {
         let own = costs(self.class).into_iter().filter(|cost| {
             // Of flows that compete, the fairness among all of them counts.
             !self.competes || cost.metric != Metric::Jain
         });
         let own = own.filter_map(|cost| self.own_price(results, cost));
-        let slowest = self.slowest(results);
+        let slowest = self.slowest(results, ratio);
         slowest
             .into_iter()
             .chain(own)
@@ -363,17 +363,16 @@ impl ComparedPair<'_> {
     }
 
     /// The slowest tenth of objects, as a cost of the side with the better median, or no worse one.
-    fn slowest(&self, results: &RunResults<'_>) -> Option<Price> {
+    fn slowest(&self, results: &RunResults<'_>, median: Option<&Estimate>) -> Option<Price> {
         if cares(self.class) != [completion(0.5)] {
             return None;
         }
         let sides = [&self.choice, &self.baseline];
-        let [tail, median] = [0.9, 0.5].map(|quantile| settled(results, quantile, sides));
-        let payer = match tail? {
-            AnswerKind::Worse if median != tail => Payer::Choice,
-            AnswerKind::Better if median != tail => Payer::Baseline,
-            _ => return None,
-        };
+        let tail = tail(results, sides)?;
+        if median.and_then(settled) == Some(tail) {
+            return None;
+        }
+        let payer = if tail == AnswerKind::Worse { Payer::Choice } else { Payer::Baseline };
         let [value, baseline] = sides.map(|side| side.value(results, completion(0.9)));
         Some(price("", completion(0.9), (value?, baseline?), Some(payer)))
     }
@@ -525,16 +524,16 @@ fn completion(quantile: f64) -> Quantity {
     Quantity { metric: Metric::Completion, statistic: Statistic::Quantile(quantile) }
 }
 
-/// What this quantile of completion times says of two sides, if the difference is large enough to be reported.
-fn settled(
-    results: &RunResults<'_>,
-    quantile: f64,
-    [choice, baseline]: [&ComparedSamples; 2],
-) -> Option<AnswerKind> {
-    let found = ratio(results, completion(quantile), choice, baseline)?;
-    let kind = kind(&found, true);
+/// What the slowest tenth of objects says of two sides: better, worse or nothing.
+fn tail(results: &RunResults<'_>, [choice, baseline]: [&ComparedSamples; 2]) -> Option<AnswerKind> {
+    settled(&ratio(results, completion(0.9), choice, baseline)?)
+}
+
+/// Which side is faster by this ratio of times, if the difference is large enough to be reported.
+fn settled(ratio: &Estimate) -> Option<AnswerKind> {
+    let kind = kind(ratio, true);
     let is_settled = matches!(kind, AnswerKind::Better | AnswerKind::Worse);
-    (is_settled && (found.value - 1.0).abs() >= PRICE_OTHERS).then_some(kind)
+    (is_settled && (ratio.value - 1.0).abs() >= PRICE_OTHERS).then_some(kind)
 }
 
 /// Whether the slowest tenth of objects says the opposite of their median.
@@ -545,7 +544,7 @@ fn is_against_the_tail(
     sides: [&ComparedSamples; 2],
 ) -> bool {
     quantity == completion(0.5)
-        && settled(results, 0.9, sides).is_some_and(|tail| tail != kind(median, true))
+        && tail(results, sides).is_some_and(|tail| tail != kind(median, true))
 }
 
 fn price(
