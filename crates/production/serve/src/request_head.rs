@@ -50,9 +50,7 @@ fn check_host<B>(request: &Request<B>) -> Result<(), HeadFault> {
         Version::HTTP_2 | Version::HTTP_3 => authority.is_some() || host.is_some(),
         _ => true,
     };
-    let is_empty_allowed = is_http1;
-    let is_valid =
-        host.is_none_or(|host| is_host(host.as_bytes()) || host.is_empty() && is_empty_allowed);
+    let is_valid = host.is_none_or(|host| is_host(host.as_bytes()) || host.is_empty() && is_http1);
     if !is_named || other.is_some() || !is_valid {
         return Err(HeadFault::BadRequest);
     }

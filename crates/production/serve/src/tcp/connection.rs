@@ -187,8 +187,9 @@ impl TcpContext {
     ) {
         let limits = &self.shared.limits;
         let end = (handler.client, handler.port);
+        let observed = handler.observer.is_some().then(|| Arc::clone(progress));
         if is_http2 {
-            let output = Http2Stream::new(stream.clone(), self.tls.is_some(), progress);
+            let output = Http2Stream::new(stream.clone(), self.tls.is_some(), observed);
             let http = pin!(Http2::new(output, limits, handler));
             let protocol =
                 Protocol { leave: |mut it: Pin<&mut Http2>| it.leave(), sends_goaway: true };
@@ -201,7 +202,7 @@ impl TcpContext {
         builder.header_read_timeout(None).max_buf_size(limits.head_bytes as usize);
         // A client that has sent its last request may close its side and still read (RFC 9293 §3.6).
         builder.half_close(true);
-        let output = Http1Stream::new(stream.clone(), self.tls.is_some(), progress);
+        let output = Http1Stream::new(stream.clone(), self.tls.is_some(), observed);
         let http = pin!(builder.serve_connection(TokioIo::new(output), answer));
         let leave = http1::Connection::graceful_shutdown;
         let protocol = Protocol { leave, sends_goaway: false };

@@ -14,23 +14,20 @@ use crate::telemetry::ConnectionProgress;
 /// before it takes the next request.
 pub(super) struct Http1Stream {
     stream: CoalescingWriter,
-    progress: Arc<ConnectionProgress>,
+    /// `None` if no responses are observed.
+    progress: Option<Arc<ConnectionProgress>>,
 }
 
 impl Http1Stream {
     pub(super) fn new(
         stream: CoalescingWriter,
         is_tls: bool,
-        progress: &Arc<ConnectionProgress>,
+        progress: Option<Arc<ConnectionProgress>>,
     ) -> Self {
-        progress.becomes_http1(is_tls);
-        Self { stream, progress: Arc::clone(progress) }
-    }
-
-    fn pass(&self, taken: io::Result<usize>) -> Poll<io::Result<usize>> {
-        let bytes = taken?;
-        self.progress.passed(bytes);
-        Poll::Ready(Ok(bytes))
+        if let Some(progress) = &progress {
+            progress.becomes_http1(is_tls);
+        }
+        Self { stream, progress }
     }
 }
 
@@ -46,12 +43,11 @@ impl AsyncRead for Http1Stream {
 
 impl AsyncWrite for Http1Stream {
     fn poll_write(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let taken = ready!(Pin::new(&mut self.stream).poll_write(cx, bytes));
-        self.pass(taken)
+        self.poll_write_vectored(cx, &[IoSlice::new(bytes)])
     }
 
     fn poll_write_vectored(
@@ -59,8 +55,11 @@ impl AsyncWrite for Http1Stream {
         cx: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let taken = ready!(Pin::new(&mut self.stream).poll_write_vectored(cx, slices));
-        self.pass(taken)
+        let taken = ready!(Pin::new(&mut self.stream).poll_write_vectored(cx, slices))?;
+        if let Some(progress) = &self.progress {
+            progress.passed(taken);
+        }
+        Poll::Ready(Ok(taken))
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -69,7 +68,9 @@ impl AsyncWrite for Http1Stream {
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
-        self.progress.passed_all();
+        if let Some(progress) = &self.progress {
+            progress.passed_all();
+        }
         Poll::Ready(Ok(()))
     }
 

@@ -18,7 +18,8 @@ const PREFACE: usize = 24;
 /// client's windows do not allow, and drops it if the client resets the stream.
 pub(super) struct Http2Stream {
     stream: CoalescingWriter,
-    progress: Arc<ConnectionProgress>,
+    /// `None` if no responses are observed.
+    progress: Option<Arc<ConnectionProgress>>,
     received: FrameScanner,
     sent: FrameScanner,
 }
@@ -27,11 +28,13 @@ impl Http2Stream {
     pub(super) fn new(
         stream: CoalescingWriter,
         is_tls: bool,
-        progress: &Arc<ConnectionProgress>,
+        progress: Option<Arc<ConnectionProgress>>,
     ) -> Self {
-        progress.becomes_http2(is_tls);
+        if let Some(progress) = &progress {
+            progress.becomes_http2(is_tls);
+        }
         let (received, sent) = (FrameScanner::after(PREFACE), FrameScanner::after(0));
-        Self { stream, progress: Arc::clone(progress), received, sent }
+        Self { stream, progress, received, sent }
     }
 }
 
@@ -43,8 +46,9 @@ impl AsyncRead for Http2Stream {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(cx, buffer))?;
-        let Self { progress, received, .. } = &mut *self;
-        progress.received_frames(received, &buffer.filled()[before..]);
+        if let Self { progress: Some(progress), received, .. } = &mut *self {
+            progress.received_frames(received, &buffer.filled()[before..]);
+        }
         Poll::Ready(Ok(()))
     }
 }
@@ -64,12 +68,8 @@ impl AsyncWrite for Http2Stream {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let taken = ready!(Pin::new(&mut self.stream).poll_write_vectored(cx, slices))?;
-        let Self { progress, sent, .. } = &mut *self;
-        let mut left = taken;
-        for slice in slices {
-            let bytes = &slice[..slice.len().min(left)];
-            left -= bytes.len();
-            progress.passed_frames(sent, bytes);
+        if let Self { progress: Some(progress), sent, .. } = &mut *self {
+            progress.passed_frames(sent, slices, taken);
         }
         Poll::Ready(Ok(taken))
     }

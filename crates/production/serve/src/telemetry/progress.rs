@@ -1,6 +1,7 @@
 //! The bytes that a connection's socket has accepted, and the responses that they belong to.
 
 use std::collections::BTreeMap;
+use std::io::IoSlice;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -192,20 +193,30 @@ impl ConnectionProgress {
         }
     }
 
-    /// The HTTP/2 library has passed on these bytes of frames.
-    pub(crate) fn passed_frames(&self, scanner: &mut FrameScanner, bytes: &[u8]) {
+    /// The HTTP/2 library has passed on the first `taken` bytes of these pieces of frames.
+    pub(crate) fn passed_frames(
+        &self,
+        scanner: &mut FrameScanner,
+        pieces: &[IoSlice<'_>],
+        taken: usize,
+    ) {
         let mut state = self.state();
         let Some(mut position) = state.position else { return };
-        scanner.scan(bytes, |count, event| {
-            position.pass(count as u64);
-            let Some((stream, event)) = event else { return };
-            let Some(exchange) = state.on_stream(stream) else { return };
-            match event {
-                FrameEvent::Data(bytes) => exchange.sent += bytes,
-                FrameEvent::End => exchange.last_byte = Some(position.get()),
-                FrameEvent::Reset => exchange.is_reset = true,
-            }
-        });
+        let mut left = taken;
+        for piece in pieces {
+            let bytes = &piece[..piece.len().min(left)];
+            left -= bytes.len();
+            scanner.scan(bytes, |count, event| {
+                position.pass(count as u64);
+                let Some((stream, event)) = event else { return };
+                let Some(exchange) = state.on_stream(stream) else { return };
+                match event {
+                    FrameEvent::Data(bytes) => exchange.sent += bytes,
+                    FrameEvent::End => exchange.last_byte = Some(position.get()),
+                    FrameEvent::Reset => exchange.is_reset = true,
+                }
+            });
+        }
         state.position = Some(position);
     }
 

@@ -73,9 +73,9 @@ fn a_client_that_shuts_down_its_side_gets_the_whole_response() {
     assert_eq!((head.status, body.len()), (200, length));
     drop(client);
     // A client without a request has nothing to wait for.
-    let mut silent = served.connect();
-    silent.0.get_ref().shutdown(Shutdown::Write).expect("shut down");
-    assert!(silent.rest().0.is_empty());
+    let mut idle = served.connect();
+    idle.0.get_ref().shutdown(Shutdown::Write).expect("shut down");
+    assert!(idle.rest().0.is_empty());
     served.stop();
     let [record] = records(&scratch.path("records")).try_into().expect("one response");
     assert_eq!(record.bytes_delivered, length as u64);
