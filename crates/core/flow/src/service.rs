@@ -95,6 +95,13 @@ pub struct Choice {
     pub arm: Option<Arm>,
 }
 
+impl Choice {
+    /// Its policy, unless the record does not have it: records of others often have an arm alone.
+    pub fn known_policy(&self) -> Option<&SmolStr> {
+        Some(&self.policy).filter(|policy| !policy.is_empty())
+    }
+}
+
 /// The arm of an experiment that the client was assigned to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

@@ -40,7 +40,7 @@ impl Group {
             listener: service.map(|it| it.listener.clone()),
             country: service.and_then(|it| it.country.clone()),
             region: service.and_then(|it| it.region.clone()),
-            policy: choice.map(|it| it.policy.clone()).filter(|policy| !policy.is_empty()),
+            policy: choice.and_then(|it| it.known_policy()).cloned(),
             rule: choice.map(|it| it.rule.clone()),
             chosen: choice.and_then(|it| it.cc.clone()),
             experiment: arm.map(|it| it.experiment.clone()),

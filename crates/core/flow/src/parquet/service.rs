@@ -1,6 +1,7 @@
 //! The columns that only a server fills.
 
 use parquet::record::Field;
+use smol_str::SmolStr;
 
 use super::read::{Row, U32};
 use super::write::Cells::{MaybeCount, MaybeNumber, MaybeText};
@@ -86,9 +87,7 @@ pub(super) fn choice_columns<'a>() -> Columns<'a, 8> {
     [
         column(
             "choice_policy",
-            MaybeText(|it| {
-                it.choice.as_ref().map(|it| it.policy.as_str()).filter(|policy| !policy.is_empty())
-            }),
+            MaybeText(|it| it.choice.as_ref()?.known_policy().map(SmolStr::as_str)),
         ),
         column("choice_rule", MaybeText(|it| it.choice.as_ref().map(|it| it.rule.as_str()))),
         column("choice_cc", MaybeText(|it| it.choice.as_ref().and_then(|it| it.cc.as_deref()))),
