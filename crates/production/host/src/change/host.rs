@@ -117,7 +117,7 @@ pub struct HostContext {
     pub has_systemd: bool,
     /// The preferred unicast routes of the main table.
     pub routes: Vec<(Prefix, Route)>,
-    /// Destinations in the main table that lead nowhere: blackholes, and what is unreachable or prohibited.
+    /// Destinations in the main table that lead nowhere: blackhole, unreachable, prohibit, throw.
     pub closed: BTreeSet<Prefix>,
     /// This program, for the unit that applies the desired state at boot.
     pub program: String,

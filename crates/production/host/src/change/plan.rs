@@ -373,7 +373,7 @@ impl<H: Host> ChangePlanner<'_, H> {
         let closed = &self.context.closed;
         let nearest = std::iter::once(to).chain(to.around());
         let mut nearest = nearest.skip_while(|to| !own.contains_key(to) && !closed.contains(to));
-        nearest.next().is_some_and(|to| !own.contains_key(&to))
+        nearest.next().is_some_and(|to| closed.contains(&to))
     }
 
     /// Copies of the host's own routes. So a copy follows when the route that it was made of has changed.
@@ -386,6 +386,14 @@ impl<H: Host> ChangePlanner<'_, H> {
             desired.iter().map(|route| SettingKey::Route { to: route.to.to_string() }).collect();
         let current = self.host.read_all(&settings.iter().collect::<Vec<_>>())?;
         for ((desired, setting), current) in desired.iter().zip(settings).zip(current) {
+            if self.is_closed(desired.to, own) {
+                self.problem(
+                    &setting,
+                    "it leads nowhere (blackhole, unreachable, prohibit or throw), and a route with an \
+                     algorithm would open it: leave it out, or remove that route first",
+                );
+                continue;
+            }
             let base =
                 own.get(&desired.to).or_else(|| desired.to.around().find_map(|to| own.get(&to)));
             let Some(base) = base else {

@@ -32,12 +32,14 @@ pub(crate) fn of(
     Some((to, metric, value(message.clone(), path(message, names))))
 }
 
-/// The destination of a route of the main table that leads nowhere.
-pub(crate) fn closed(message: &RouteMessage) -> Option<Prefix> {
+/// The destination and metric of a route of the main table that leads nowhere.
+pub(crate) fn closed(message: &RouteMessage) -> Option<(Prefix, u32)> {
     let header = &message.header;
-    let leads_nowhere =
-        matches!(header.kind, RouteType::BlackHole | RouteType::Unreachable | RouteType::Prohibit);
-    (leads_nowhere && is_of_main_table(header)).then(|| destination(message).0)
+    let leads_nowhere = matches!(
+        header.kind,
+        RouteType::BlackHole | RouteType::Unreachable | RouteType::Prohibit | RouteType::Throw
+    );
+    (leads_nowhere && is_of_main_table(header)).then(|| destination(message))
 }
 
 fn is_of_main_table(header: &RouteHeader) -> bool {

@@ -253,10 +253,24 @@ fn what_leads_nowhere_still_does() {
     let mut host = host("10.1.0.0/24 bbr\n10.2.0.0/24 bbr\n10.2.3.0/24 bbr\n");
     plain(&mut host);
     host.closed.insert("10.2.0.0/16".parse().unwrap());
-    // The kernel's routes other than the default route.
-    host.closed.insert("0.0.0.0/0".parse().unwrap());
     apply_text(&mut host, FILE, None).unwrap();
     assert_eq!(routes(&host), ["10.1.0.0/24 bbr"]);
+}
+
+#[test]
+fn a_route_to_what_leads_nowhere_is_refused_by_name() {
+    let mut host = Memory::new();
+    host.closed.insert("10.14.0.0/16".parse().unwrap());
+    let before = host.visible();
+    for to in ["10.14.0.0/16", "10.14.3.0/24"] {
+        let file = format!("[[route]]\nto = \"{to}\"\nalgorithm = \"reno\"\n");
+        let refused = apply_text(&mut host, &file, None).unwrap_err().to_string();
+        assert!(refused.contains(&format!("route to {to}: it leads nowhere")), "{refused}");
+        assert_eq!(host.visible(), before);
+    }
+    // Around it there is a way, and what leads nowhere stays more specific.
+    apply_text(&mut host, "[[route]]\nto = \"10.0.0.0/8\"\nalgorithm = \"reno\"\n", None).unwrap();
+    assert_eq!(routes(&host), ["10.0.0.0/8 reno"]);
 }
 
 fn refusal(policy: &str, entries: &str, file: &str) -> String {

@@ -1,6 +1,6 @@
 //! Routes of the main table.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
@@ -31,12 +31,19 @@ pub(super) fn unreadable(error: io::Error) -> HostError {
     HostError(format!("routes: {error}"))
 }
 
-/// The destinations in the main table that lead nowhere.
+/// The destinations in the main table that lead nowhere: no unicast route to them is preferred.
 pub(super) fn closed() -> io::Result<BTreeSet<Prefix>> {
     netlink(|netlink| {
-        let mut closed = BTreeSet::new();
-        netlink.routes(|message| closed.extend(route::closed(&message)))?;
-        Ok(closed)
+        let (mut closed, mut open) = (Vec::new(), BTreeMap::new());
+        netlink.routes(|message| {
+            closed.extend(route::closed(&message));
+            if let Some((to, metric, _)) = route::of(&message, &BTreeMap::new()) {
+                let preferred = open.entry(to).or_insert(metric);
+                *preferred = metric.min(*preferred);
+            }
+        })?;
+        closed.retain(|(to, metric)| open.get(to).is_none_or(|open| metric < open));
+        Ok(closed.into_iter().map(|(to, _)| to).collect())
     })
 }
 
