@@ -281,6 +281,11 @@ impl Prefix {
         (0..self.bits).rev().map(move |bits| Self { address: masked(self.address, bits), bits })
     }
 
+    /// Whether it lies in fe80::/10: each interface has a route to the same network there.
+    pub(crate) fn is_link_local(self) -> bool {
+        matches!(self.address, IpAddr::V6(address) if address.is_unicast_link_local())
+    }
+
     /// The same in a policy.
     pub(crate) fn of_policy(self) -> uncork_policy::Prefix {
         uncork_policy::Prefix::of(self.address, self.bits)

@@ -83,9 +83,10 @@ pub fn plan(
     let (goals, problems) = (BTreeMap::new(), Vec::new());
     let mut planner = ChangePlanner { host, context, changes, goals, problems };
     let own = planner.own_routes();
-    let PolicyRoutes { routes, expires_unix_s, warnings, release } =
-        planner.of_policy(desired, &own)?;
     let mut desired = desired.clone();
+    desired.routes = with_inner(&desired.routes, &own);
+    let PolicyRoutes { routes, expires_unix_s, warnings, release } =
+        planner.of_policy(&desired, &own)?;
     desired.routes.extend(routes);
     planner.kernel(&desired)?;
     planner.qdiscs(&desired)?;
@@ -96,6 +97,18 @@ pub fn plan(
     let mut plan = planner.finish()?;
     plan.warnings.extend(warnings);
     Ok(Plan { expires_unix_s, release, ..plan })
+}
+
+/// The desired routes, and the host's own routes to parts of their networks, which would win otherwise.
+fn with_inner(desired: &[DesiredRoute], own: &BTreeMap<Prefix, Route>) -> Vec<DesiredRoute> {
+    let named: BTreeMap<Prefix, &DesiredRoute> =
+        desired.iter().map(|route| (route.to, route)).collect();
+    let inner = own.keys().filter(|to| !named.contains_key(to) && !to.is_link_local());
+    let inner = inner.filter_map(|to| {
+        let around = to.around().find_map(|outer| named.get(&outer))?;
+        Some(DesiredRoute { to: *to, ..(*around).clone() })
+    });
+    desired.iter().cloned().chain(inner).collect()
 }
 
 struct ChangePlanner<'a, H> {
@@ -382,6 +395,13 @@ impl<H: Host> ChangePlanner<'_, H> {
         desired: &[DesiredRoute],
         own: &BTreeMap<Prefix, Route>,
     ) -> Result<(), HostError> {
+        if desired.len() > policy::MAX_ROUTES {
+            let (count, max) = (desired.len(), policy::MAX_ROUTES);
+            self.problems.push(format!(
+                "[[route]]: {count} routes lie in its networks, more than {max}: name smaller networks, or set `algorithm`"
+            ));
+            return Ok(());
+        }
         let settings: Vec<SettingKey> =
             desired.iter().map(|route| SettingKey::Route { to: route.to.to_string() }).collect();
         let current = self.host.read_all(&settings.iter().collect::<Vec<_>>())?;

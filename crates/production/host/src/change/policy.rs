@@ -11,7 +11,7 @@ use super::route;
 use super::setting::Route;
 
 /// As many as `apply` makes within seconds.
-const MAX_ROUTES: usize = 50_000;
+pub(super) const MAX_ROUTES: usize = 50_000;
 
 /// The routes of a policy.
 #[derive(Debug, Default)]

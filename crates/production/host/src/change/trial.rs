@@ -1,5 +1,7 @@
 //! Changes for a test. They last until the next state, and no longer than their process.
 
+use std::collections::BTreeSet;
+
 use super::agent::{Result, begin, perform, recover, undo, undo_one, waiting_for};
 use super::desired_state::DesiredState;
 use super::host::{Host, HostError};
@@ -77,7 +79,10 @@ impl HostTrial {
         present.clone_from(&steps);
         expected.clear();
         let default = next.algorithm.iter().map(|_| SettingKey::sysctl(DEFAULT));
-        let routes = next.routes.iter().map(|route| SettingKey::Route { to: route.to.to_string() });
+        let named = next.routes.iter().map(|route| SettingKey::Route { to: route.to.to_string() });
+        let changed = present.iter().map(|step| step.setting.clone());
+        let routes: BTreeSet<_> =
+            named.chain(changed.filter(|it| matches!(it, SettingKey::Route { .. }))).collect();
         for setting in default.chain(routes).chain([SettingKey::sysctl(NO_METRICS_SAVE)]) {
             let value = host.read(&setting)?;
             expected.push((setting, value));

@@ -273,6 +273,40 @@ fn a_route_to_what_leads_nowhere_is_refused_by_name() {
     assert_eq!(routes(&host), ["10.0.0.0/8 reno"]);
 }
 
+/// A route to `to` like the default route.
+fn add_route(host: &mut Memory, to: &str) {
+    let default = SettingKey::Route { to: "0.0.0.0/0".to_owned() };
+    let route = host.values[&default].clone();
+    host.values.insert(SettingKey::Route { to: to.to_owned() }, route);
+}
+
+#[test]
+fn a_route_reaches_the_routes_inside_its_network() {
+    let mut host = Memory::new();
+    for to in ["10.9.0.0/16", "10.9.1.0/24", "10.200.0.0/16", "11.0.0.0/8"] {
+        add_route(&mut host, to);
+    }
+    let before = host.visible();
+    let wide = "[[route]]\nto = \"10.0.0.0/8\"\nalgorithm = \"reno\"\n";
+    let file = format!("{wide}[[route]]\nto = \"10.200.0.0/16\"\nalgorithm = \"bbr\"\n");
+    apply_text(&mut host, &file, None).unwrap();
+    let expected = [
+        "10.0.0.0/8 reno",
+        "10.200.0.0/16 bbr",
+        "10.9.0.0/16 reno",
+        "10.9.1.0/24 reno",
+        "11.0.0.0/8 -",
+    ];
+    assert_eq!(routes(&host), expected);
+    assert!(apply_text(&mut host, &file, None).unwrap().steps.is_empty());
+    // A route that appears later is a difference.
+    add_route(&mut host, "10.7.0.0/16");
+    assert_eq!(apply_text(&mut host, &file, None).unwrap().steps.len(), 1);
+    host.values.remove(&SettingKey::Route { to: "10.7.0.0/16".to_owned() });
+    revert(&mut host).unwrap();
+    assert_eq!(host.visible(), before);
+}
+
 fn refusal(policy: &str, entries: &str, file: &str) -> String {
     let mut host = host(entries);
     if !policy.is_empty() {
