@@ -18,6 +18,10 @@ use super::setting::{
     SettingKey, Value,
 };
 
+/// Why a route is not changed, and the remedy.
+const TEMPORARY: &str = "the route that leads there expires or comes from router advertisements, and would become permanent: set \
+                         `algorithm` for all destinations, or add a static route to it, which then sets the algorithm";
+
 /// Disciplines that can be restored from their options alone.
 const RESTORABLE: [&str; 15] = [
     "bfifo",
@@ -109,6 +113,11 @@ fn with_inner(desired: &[DesiredRoute], own: &BTreeMap<Prefix, Route>) -> Vec<De
         Some(DesiredRoute { to: *to, ..(*around).clone() })
     });
     desired.iter().cloned().chain(inner).collect()
+}
+
+/// The host's own route that leads to a network, and its destination.
+fn nearest(to: Prefix, own: &BTreeMap<Prefix, Route>) -> Option<(Prefix, &Route)> {
+    std::iter::once(to).chain(to.around()).find_map(|to| Some((to, own.get(&to)?)))
 }
 
 struct ChangePlanner<'a, H> {
@@ -378,7 +387,17 @@ impl<H: Host> ChangePlanner<'_, H> {
             checked.map_err(|error| PlanError::Policy(format!("{name}: {error}")))?;
         }
         made.routes.retain(|route| !self.is_closed(route.to, own));
+        let count = made.routes.len();
+        made.routes.retain(|route| !self.is_temporary(nearest(route.to, own)));
+        let left_out = count - made.routes.len();
+        if left_out > 0 {
+            made.warnings.push(format!("networks of the policy that keep the algorithm of the host: {left_out}: {TEMPORARY}"));
+        }
         Ok(made)
+    }
+
+    fn is_temporary(&self, route: Option<(Prefix, &Route)>) -> bool {
+        route.is_some_and(|(to, _)| self.context.temporary.contains(&to))
     }
 
     /// Whether the host has no way to this network on purpose. A route would make one.
@@ -414,9 +433,8 @@ impl<H: Host> ChangePlanner<'_, H> {
                 );
                 continue;
             }
-            let base =
-                own.get(&desired.to).or_else(|| desired.to.around().find_map(|to| own.get(&to)));
-            let Some(base) = base else {
+            let nearest = nearest(desired.to, own);
+            let Some((_, base)) = nearest else {
                 self.problem(&setting, "no route to it: add one, or remove it");
                 continue;
             };
@@ -424,6 +442,9 @@ impl<H: Host> ChangePlanner<'_, H> {
                 && base.congctl.as_ref() == Some(&desired.algorithm)
                 && base.locked == desired.lock
                 && desired.initial_window.is_none_or(|it| route::initial_window(base) == Some(it));
+            if !same && self.is_temporary(nearest) {
+                self.problem(&setting, TEMPORARY);
+            }
             let goal = if same { base.clone() } else { route::choosing(base, desired)? };
             self.goal(setting, current, Value::Route(goal));
         }

@@ -42,6 +42,17 @@ pub(crate) fn closed(message: &RouteMessage) -> Option<(Prefix, u32)> {
     (leads_nowhere && is_of_main_table(header)).then(|| destination(message))
 }
 
+/// Whether the route expires, or a router advertisement made it: the kernel refreshes and removes such a route only if no
+/// program has set it again, and a copy would outlive its router.
+pub(crate) fn is_temporary(message: &RouteMessage) -> bool {
+    message.header.protocol == RouteProtocol::Ra
+        || message.attributes.iter().any(|attribute| match attribute {
+            RouteAttribute::CacheInfo(info) => info.expires != 0,
+            RouteAttribute::Expires(seconds) => *seconds != 0,
+            _ => false,
+        })
+}
+
 fn is_of_main_table(header: &RouteHeader) -> bool {
     header.table == RouteHeader::RT_TABLE_MAIN
         && (header.source_prefix_length, header.tos) == (0, 0)

@@ -37,6 +37,8 @@ pub(crate) struct Memory {
     pub(crate) is_full: bool,
     /// Destinations that lead nowhere.
     pub(crate) closed: BTreeSet<Prefix>,
+    /// Destinations of routes that expire.
+    pub(crate) temporary: BTreeSet<Prefix>,
     /// Files that desired states name.
     pub(crate) files: BTreeMap<PathBuf, Vec<u8>>,
 }
@@ -86,6 +88,7 @@ impl Memory {
             broken: Vec::new(),
             is_full: false,
             closed: BTreeSet::new(),
+            temporary: BTreeSet::new(),
             files: BTreeMap::new(),
         };
         memory.reset();
@@ -222,6 +225,7 @@ impl Host for Memory {
             has_systemd: true,
             routes: self.values.iter().filter_map(route).collect(),
             closed: self.closed.clone(),
+            temporary: self.temporary.clone(),
             program: "/usr/bin/uncork".to_owned(),
             state: "/var/lib/uncork".to_owned(),
         })

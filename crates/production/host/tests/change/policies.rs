@@ -307,6 +307,25 @@ fn a_route_reaches_the_routes_inside_its_network() {
     assert_eq!(host.visible(), before);
 }
 
+#[test]
+fn a_route_that_expires_is_neither_changed_nor_copied() {
+    let mut host = host("10.1.0.0/24 bbr\n10.9.1.0/24 bbr\n");
+    plain(&mut host);
+    add_route(&mut host, "10.9.0.0/16");
+    host.temporary.insert("0.0.0.0/0".parse().unwrap());
+    let before = host.visible();
+    for to in ["0.0.0.0/0", "10.8.0.0/16"] {
+        let file = format!("[[route]]\nto = \"{to}\"\nalgorithm = \"reno\"\n");
+        let refused = apply_text(&mut host, &file, None).unwrap_err().to_string();
+        assert!(refused.contains(&format!("route to {to}: the route that leads")), "{refused}");
+        assert_eq!(host.visible(), before);
+    }
+    let report = apply_text(&mut host, FILE, None).unwrap();
+    assert_eq!(routes(&host), ["10.9.0.0/16 -", "10.9.1.0/24 bbr"]);
+    let warning = "keep the algorithm of the host: 1: the route that leads there expires";
+    assert!(report.warnings.iter().any(|it| it.contains(warning)), "{report:?}");
+}
+
 fn refusal(policy: &str, entries: &str, file: &str) -> String {
     let mut host = host(entries);
     if !policy.is_empty() {

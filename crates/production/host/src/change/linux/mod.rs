@@ -62,6 +62,7 @@ impl Host for LiveHost {
             has_systemd: guard::has_systemd(),
             routes: routes::all().map_err(routes::unreadable)?,
             closed: routes::closed().map_err(routes::unreadable)?,
+            temporary: routes::temporary().map_err(routes::unreadable)?,
             program: program.display().to_string(),
             state: self.state.path().display().to_string(),
         })

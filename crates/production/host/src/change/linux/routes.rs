@@ -15,14 +15,27 @@ use super::{netlink, qdisc, remedy};
 
 /// The unicast routes of the main table; of several to one destination the preferred one.
 pub(super) fn all() -> io::Result<Vec<(Prefix, Route)>> {
+    Ok(preferred()?.into_iter().map(|(to, route, _)| (to, route)).collect())
+}
+
+/// The destinations of those that end by themselves.
+pub(super) fn temporary() -> io::Result<BTreeSet<Prefix>> {
+    let temporary = preferred()?.into_iter().filter(|(.., is_temporary)| *is_temporary);
+    Ok(temporary.map(|(to, ..)| to).collect())
+}
+
+fn preferred() -> io::Result<Vec<(Prefix, Route, bool)>> {
     netlink(|netlink| {
         let names = qdisc::interfaces(netlink)?;
         let mut routes = Vec::new();
-        netlink.routes(|message| routes.extend(route::of(&message, &names)))?;
+        netlink.routes(|message| {
+            let found = route::of(&message, &names);
+            routes.extend(found.map(|found| (found, route::is_temporary(&message))));
+        })?;
         // The smallest metric is preferred.
-        routes.sort_by_key(|(to, metric, _)| (*to, *metric));
-        routes.dedup_by_key(|(to, ..)| *to);
-        Ok(routes.into_iter().map(|(to, _, route)| (to, route)).collect())
+        routes.sort_by_key(|((to, metric, _), _)| (*to, *metric));
+        routes.dedup_by_key(|((to, ..), _)| *to);
+        Ok(routes.into_iter().map(|((to, _, route), ends)| (to, route, ends)).collect())
     })
 }
 
