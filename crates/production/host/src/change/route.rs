@@ -29,7 +29,30 @@ pub(crate) fn of(
         return None;
     }
     let (to, metric) = destination(message);
-    Some((to, metric, value(message.clone(), path(message, names))))
+    let message = by_nexthop_object(message.clone());
+    let path = path(&message, names);
+    Some((to, metric, value(message, path)))
+}
+
+/// Without what the kernel reports of a nexthop object: it refuses a route that names both.
+fn by_nexthop_object(mut message: RouteMessage) -> RouteMessage {
+    let has_object =
+        |attribute: &RouteAttribute| matches!(attribute, RouteAttribute::NhId(id) if *id != 0);
+    if message.attributes.iter().any(has_object) {
+        message.header.flags.remove(RouteFlags::Onlink);
+        message.attributes.retain(|attribute| {
+            !matches!(
+                attribute,
+                RouteAttribute::Gateway(_)
+                    | RouteAttribute::Via(_)
+                    | RouteAttribute::Oif(_)
+                    | RouteAttribute::MultiPath(_)
+                    | RouteAttribute::Encap(_)
+                    | RouteAttribute::EncapType(_)
+            )
+        });
+    }
+    message
 }
 
 /// The destination and metric of a route of the main table that leads nowhere.
@@ -205,7 +228,7 @@ fn path(message: &RouteMessage, names: &BTreeMap<u32, String>) -> String {
             RouteAttribute::MultiPath(hops) => {
                 options.extend(hops.iter().map(|hop| next_hop(hop, &name)));
             }
-            RouteAttribute::NhId(id) => words = vec![format!(" nhid {id}")],
+            RouteAttribute::NhId(id) => words.push(format!(" nhid {id}")),
             _ => {}
         }
     }

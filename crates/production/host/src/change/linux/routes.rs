@@ -11,7 +11,7 @@ use super::super::desired_state::Prefix;
 use super::super::host::HostError;
 use super::super::route;
 use super::super::setting::{Route, SettingKey, Value};
-use super::{netlink, qdisc, remedy};
+use super::{netlink, qdisc, remedy, sysctl};
 
 /// The unicast routes of the main table; of several to one destination the preferred one.
 pub(super) fn all() -> io::Result<Vec<(Prefix, Route)>> {
@@ -83,8 +83,10 @@ pub(super) fn write(setting: &SettingKey, from: &Value, to: &Value) -> Result<()
     netlink(|netlink| netlink.order(order, flags)).map_err(|error| {
         let reason = match (error.kind(), to) {
             // RTAX_CC_ALGO without such an algorithm (linux net/ipv4/metrics.c).
-            (io::ErrorKind::InvalidInput, Value::Route(Route { congctl: Some(name), .. })) => {
-                format!("{error}: the kernel may lack {name}: {}", Missing(name))
+            (io::ErrorKind::InvalidInput, Value::Route(Route { congctl: Some(name), .. }))
+                if !sysctl::has_algorithm(name) =>
+            {
+                format!("{error}: the kernel lacks {name}: {}", Missing(name))
             }
             _ => remedy(&error),
         };

@@ -33,6 +33,13 @@ pub(super) fn read(key: &str, namespace: Option<&str>) -> Result<Value, HostErro
     Ok(Value::text(words.join(" ")))
 }
 
+/// Whether the kernel has an algorithm now.
+pub(super) fn has_algorithm(name: &str) -> bool {
+    read(AVAILABLE, None).is_ok_and(|names| {
+        names.as_text().unwrap_or_default().split(' ').any(|available| available == name)
+    })
+}
+
 pub(super) fn write(key: &str, namespace: Option<&str>, text: &str) -> Result<(), HostError> {
     if key == ALLOWED {
         // The kernel does not load the algorithms of such a list. The error below names those it lacks.
