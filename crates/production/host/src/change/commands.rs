@@ -1,7 +1,8 @@
 //! Shell commands equivalent to a change.
 
 use super::journal::Change;
-use super::setting::{DEFAULT_QDISC, Qdisc, SettingKey, Value};
+use super::route;
+use super::setting::{DEFAULT_QDISC, Qdisc, Route, SettingKey, Value};
 
 /// The commands equivalent to `change`.
 pub(crate) fn commands(change: &Change) -> Vec<String> {
@@ -43,13 +44,24 @@ fn tc(interface: &str, to: &Qdisc) -> String {
 }
 
 fn ip(to: &str, before: &Value, after: &Value) -> String {
+    if let Value::Route(route) = after
+        && let beyond = route::beyond_path(route)
+        && !beyond.is_empty()
+    {
+        return format!("# route to {to}: only `uncork host apply` keeps its {}", beyond.join(", "));
+    }
     let ip = if to.contains(':') { "ip -6 route" } else { "ip route" };
     match (before, after) {
         (Value::Absent, Value::Route(_)) => format!("{ip} add {to} {after}"),
         (_, Value::Route(_)) => format!("{ip} change {to} {after}"),
-        (Value::Route(before), _) => format!("{ip} del {to} {}", before.path),
+        (Value::Route(before), _) => format!("{ip} del {to} {}", deletable(before)),
         _ => String::new(),
     }
+}
+
+/// The path without the names of what it does not show.
+fn deletable(route: &Route) -> &str {
+    route.path.split_once(" [").map_or(&route.path, |(shown, _)| shown)
 }
 
 fn directory(path: &str) -> String {

@@ -8,7 +8,7 @@ use netlink_packet_core::{Emitable, Parseable};
 use netlink_packet_route::AddressFamily;
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteFlags, RouteHeader, RouteMessage, RouteMetric, RouteNextHop,
-    RouteNextHopFlags, RouteProtocol, RouteScope, RouteType, RouteVia,
+    RouteNextHopFlags, RoutePreference, RouteProtocol, RouteScope, RouteType, RouteVia,
 };
 
 use super::desired_state::{DesiredRoute, Prefix};
@@ -162,7 +162,7 @@ pub(crate) fn choosing(base: &Route, desired: &DesiredRoute) -> Result<Route, Ho
     if made.header.destination_prefix_length != desired.to.bits {
         made.header.destination_prefix_length = desired.to.bits;
         // Programs that manage the original route, such as DHCP clients, do not touch a static one.
-        path = path.replace(&protocol(made.header.protocol), " proto static");
+        path = path.replace(protocol(made.header.protocol).trim_start(), "proto static");
         made.header.protocol = RouteProtocol::Static;
         made.attributes.retain(|attribute| !matches!(attribute, RouteAttribute::Destination(_)));
         made.attributes.push(RouteAttribute::Destination(desired.to.address.into()));
@@ -177,11 +177,7 @@ pub(crate) fn choosing(base: &Route, desired: &DesiredRoute) -> Result<Route, Ho
         metrics.sort_by_key(netlink_packet_core::Nla::kind);
         path = with_metrics(&path, &before, &metrics_text(&metrics));
     }
-    let locked = metrics.iter().find_map(|metric| match metric {
-        RouteMetric::Lock(bits) => Some(bits & !CONGCTL),
-        _ => None,
-    });
-    let locked = locked.unwrap_or(0) | if desired.lock { CONGCTL } else { 0 };
+    let locked = locks(&metrics) & !CONGCTL | if desired.lock { CONGCTL } else { 0 };
     metrics.retain(|metric| !matches!(metric, RouteMetric::Lock(_)));
     if locked != 0 {
         metrics.push(RouteMetric::Lock(locked));
@@ -204,16 +200,26 @@ fn with_metrics(path: &str, before: &str, after: &str) -> String {
     if !before.is_empty() {
         return path.replacen(before, after, 1);
     }
-    let place = path.find(" nexthop").unwrap_or(path.len());
+    let place = path.find(" nexthop").or_else(|| path.find(" [")).unwrap_or(path.len());
     format!("{}{after}{}", &path[..place], &path[place..])
+}
+
+/// The locked metrics, as bits.
+fn locks(metrics: &[RouteMetric]) -> u32 {
+    let bits = |metric: &RouteMetric| match metric {
+        RouteMetric::Lock(bits) => Some(*bits),
+        _ => None,
+    };
+    metrics.iter().find_map(bits).unwrap_or(0)
 }
 
 /// The metrics in the syntax of `ip route`.
 fn metrics_text(metrics: &[RouteMetric]) -> String {
-    metrics.iter().filter_map(option).collect()
+    let locks = locks(metrics);
+    metrics.iter().filter_map(|metric| option(metric, locks)).collect()
 }
 
-/// The route in the syntax of `ip route`, without destination and algorithm.
+/// The route in the syntax of `ip route`, without destination and algorithm. Brackets name what it does not show.
 fn path(message: &RouteMessage, names: &BTreeMap<u32, String>) -> String {
     let header = &message.header;
     let name = |index: &u32| names.get(index).cloned().unwrap_or_else(|| format!("if{index}"));
@@ -239,7 +245,11 @@ fn path(message: &RouteMessage, names: &BTreeMap<u32, String>) -> String {
     if header.flags.contains(RouteFlags::Onlink) {
         words.push(" onlink".to_owned());
     }
-    (words.concat() + &options.concat()).trim_start().to_owned()
+    let beyond = match &unnamed(message)[..] {
+        [] => String::new(),
+        names => format!(" [{}]", names.join(", ")),
+    };
+    (words.concat() + &options.concat() + &beyond).trim_start().to_owned()
 }
 
 fn gateway(attribute: &RouteAttribute) -> String {
@@ -254,7 +264,8 @@ fn gateway(attribute: &RouteAttribute) -> String {
 fn next_hop(hop: &RouteNextHop, name: &impl Fn(&u32) -> String) -> String {
     let via: String = hop.attributes.iter().map(gateway).collect();
     let (dev, weight) = (name(&hop.interface_index), u32::from(hop.hops) + 1);
-    format!(" nexthop{via} dev {dev} weight {weight}")
+    let onlink = if hop.flags.contains(RouteNextHopFlags::Onlink) { " onlink" } else { "" };
+    format!(" nexthop{via} dev {dev} weight {weight}{onlink}")
 }
 
 fn shown(address: &RouteAddress) -> String {
@@ -277,15 +288,77 @@ fn protocol(protocol: RouteProtocol) -> String {
     }
 }
 
-fn option(metric: &RouteMetric) -> Option<String> {
-    Some(match metric {
-        RouteMetric::Mtu(n) => format!(" mtu {n}"),
-        RouteMetric::Advmss(n) => format!(" advmss {n}"),
-        RouteMetric::Window(n) => format!(" window {n}"),
-        RouteMetric::Hoplimit(n) => format!(" hoplimit {n}"),
-        RouteMetric::InitCwnd(n) => format!(" initcwnd {n}"),
-        RouteMetric::InitRwnd(n) => format!(" initrwnd {n}"),
-        RouteMetric::QuickAck(n) => format!(" quickack {n}"),
+/// A metric in the syntax of `ip route`, which says `lock` before the value; `locks` are the bits of `RTAX_LOCK`.
+fn option(metric: &RouteMetric, locks: u32) -> Option<String> {
+    let (name, number) = match metric {
+        RouteMetric::Mtu(n) => ("mtu", n),
+        RouteMetric::Advmss(n) => ("advmss", n),
+        RouteMetric::Window(n) => ("window", n),
+        RouteMetric::SsThresh(n) => ("ssthresh", n),
+        RouteMetric::Cwnd(n) => ("cwnd", n),
+        RouteMetric::Reordering(n) => ("reordering", n),
+        RouteMetric::Hoplimit(n) => ("hoplimit", n),
+        RouteMetric::InitCwnd(n) => ("initcwnd", n),
+        RouteMetric::InitRwnd(n) => ("initrwnd", n),
+        RouteMetric::QuickAck(n) => ("quickack", n),
+        RouteMetric::FastopenNoCookie(n) => ("fastopen_no_cookie", n),
         _ => return None,
-    })
+    };
+    let is_locked = 1_u32.checked_shl(metric.kind().into()).is_some_and(|bit| locks & bit != 0);
+    let lock = if is_locked { "lock " } else { "" };
+    Some(format!(" {name} {lock}{number}"))
+}
+
+/// What of a route its [`Route::path`] does not have: commands with the path would remove it.
+pub(crate) fn beyond_path(route: &Route) -> Vec<&'static str> {
+    message(route).map(|message| unnamed(&message)).unwrap_or_default()
+}
+
+fn unnamed(message: &RouteMessage) -> Vec<&'static str> {
+    let mut names = Vec::new();
+    for attribute in &message.attributes {
+        match attribute {
+            RouteAttribute::Metrics(metrics) => names.extend(metrics.iter().filter_map(unnamed_metric)),
+            RouteAttribute::MultiPath(hops) => {
+                let attributes = hops.iter().flat_map(|hop| &hop.attributes);
+                names.extend(attributes.filter_map(unnamed_attribute));
+            }
+            attribute => names.extend(unnamed_attribute(attribute)),
+        }
+    }
+    names.dedup();
+    names
+}
+
+fn unnamed_attribute(attribute: &RouteAttribute) -> Option<&'static str> {
+    match attribute {
+        RouteAttribute::Encap(_) => Some("encap"),
+        RouteAttribute::Realm(_) => Some("realm"),
+        RouteAttribute::Preference(preference) if *preference != RoutePreference::Medium => Some("pref"),
+        // The first is part of `encap`; the last two describe the state of a route.
+        RouteAttribute::EncapType(_)
+        | RouteAttribute::Preference(_)
+        | RouteAttribute::CacheInfo(_)
+        | RouteAttribute::Expires(_)
+        | RouteAttribute::Destination(_)
+        | RouteAttribute::Gateway(_)
+        | RouteAttribute::Via(_)
+        | RouteAttribute::Oif(_)
+        | RouteAttribute::PrefSource(_)
+        | RouteAttribute::Priority(_)
+        | RouteAttribute::NhId(_)
+        | RouteAttribute::Table(_) => None,
+        _ => Some("other attributes"),
+    }
+}
+
+fn unnamed_metric(metric: &RouteMetric) -> Option<&'static str> {
+    match metric {
+        RouteMetric::Rtt(_) => Some("rtt"),
+        RouteMetric::RttVar(_) => Some("rttvar"),
+        RouteMetric::RtoMin(_) => Some("rto_min"),
+        RouteMetric::Features(_) => Some("features"),
+        RouteMetric::Lock(_) | RouteMetric::CcAlgo(_) => None,
+        metric => option(metric, 0).is_none().then_some("other metrics"),
+    }
 }

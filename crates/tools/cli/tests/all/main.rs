@@ -26,6 +26,8 @@ mod host_policy;
 #[cfg(target_os = "linux")]
 mod host_prove;
 #[cfg(target_os = "linux")]
+mod host_routes;
+#[cfg(target_os = "linux")]
 mod host_watch;
 mod lab;
 mod lab_directory;
