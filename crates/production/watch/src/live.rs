@@ -1,10 +1,11 @@
 //! Reads the live kernel: passes over all sockets by sock_diag, and close events of destroyed sockets.
 
+use std::collections::HashSet;
 use std::fs;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use uncork_cc::is_kernel_controller;
-use uncork_diag::{CloseEvents, Diag, DiagError, Query, StateSet};
+use uncork_diag::{CloseEvents, Connection, Diag, DiagError, Query, StateSet, TcpState};
 
 use crate::event::{Destroyed, Event, Moment, Pass};
 use crate::sample::SocketSample;
@@ -14,6 +15,8 @@ use crate::sample::SocketSample;
 pub(crate) struct Live {
     diag: Diag,
     close_events: Option<CloseEvents>,
+    /// Ports that a socket listens on, or listened on since the start; `None` before the first pass.
+    listening: Option<HashSet<u16>>,
     start: Instant,
     start_unix_ns: u64,
 }
@@ -28,7 +31,8 @@ impl Live {
         };
         let since = today().duration_since(UNIX_EPOCH).unwrap_or_default();
         let start_unix_ns = since.as_nanos() as u64;
-        let live = Self { diag: Diag::open()?, close_events, start: now(), start_unix_ns };
+        let (diag, listening) = (Diag::open()?, None);
+        let live = Self { diag, close_events, listening, start: now(), start_unix_ns };
         Ok((live, refusal))
     }
 
@@ -52,23 +56,29 @@ impl Live {
     }
 
     fn dump(&mut self, pass: &mut Pass) -> Result<(), DiagError> {
+        let listeners = StateSet::NONE.with(TcpState::Listen);
+        let listening = self.listening.get_or_insert_default();
+        self.diag.dump(&Query { states: listeners, ..Query::default() }, |listener| {
+            listening.insert(listener.local.port());
+        })?;
         let has_storage = has_kernel_controllers();
         let query = Query { states: StateSet::SENDING, has_storage, ..Query::default() };
         pass.sockets.clear();
         pass.at = self.moment();
-        let sockets = &mut pass.sockets;
-        self.diag.dump(&query, |connection| sockets.extend(SocketSample::of(connection)))?;
+        let (sockets, listening) = (&mut pass.sockets, self.listening.as_ref());
+        self.diag.dump(&query, |connection| sockets.extend(sample(connection, listening)))?;
         Ok(())
     }
 
     /// Reads all waiting close events.
     pub(crate) fn close_events(&mut self, mut each: impl FnMut(&Event)) -> Result<(), DiagError> {
         let at = self.moment();
+        let listening = self.listening.as_ref();
         let Some(close_events) = &mut self.close_events else { return Ok(()) };
         let is_complete = close_events.read(|connection| {
             // Sockets that were never connected are destroyed, too.
             let connected = Some(connection).filter(|connection| connection.remote.port() != 0);
-            if let Some(socket) = connected.and_then(SocketSample::of) {
+            if let Some(socket) = connected.and_then(|it| sample(it, listening)) {
                 each(&Event::Destroyed(Destroyed { at, socket }));
             }
         })?;
@@ -77,6 +87,12 @@ impl Live {
         }
         Ok(())
     }
+}
+
+/// The sample of a socket, with the side that listened, once listeners are known.
+fn sample(connection: &Connection, listening: Option<&HashSet<u16>>) -> Option<SocketSample> {
+    let is_accepted = listening.map(|ports| ports.contains(&connection.local.port()));
+    Some(SocketSample { is_accepted, ..SocketSample::of(connection)? })
 }
 
 #[expect(clippy::disallowed_methods, reason = "the live kernel is an outermost layer")]

@@ -62,6 +62,10 @@ pub struct SocketSample {
     /// What became of Careful Resume; only in events of destroyed sockets that began with an observation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume: Option<ResumeSample>,
+    /// Whether this host accepted it: a socket listens, or listened in this session, on its local port. Absent before the first
+    /// pass, and in older sessions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub is_accepted: Option<bool>,
     /// What a policy of `uncork steer` gave it; absent of others, in events of destroyed sockets, and in older sessions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub given: Option<PolicyChoice>,
@@ -165,6 +169,7 @@ impl SocketSample {
                 min_rtt: bbr.min_rtt,
                 bounds: bbr.bbr2.as_ref().map(BbrBounds::from),
             }),
+            is_accepted: None,
             given: None,
         })
     }

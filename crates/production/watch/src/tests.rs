@@ -53,8 +53,25 @@ fn socket(cookie: u64, cc: &str, bytes: u64, busy: u64) -> SocketSample {
         last_data_sent: ms(0),
         bbr: None,
         resume: None,
+        is_accepted: None,
         given: None,
     }
+}
+
+#[test]
+fn a_service_is_named_by_the_port_that_listens() {
+    let with = |local: u16, remote: u16, is_accepted| {
+        let mut socket = SocketSample { is_accepted, ..socket(1, "cubic", 1000, 10) };
+        socket.local.set_port(local);
+        socket.remote.set_port(remote);
+        let (_, records) = played(true, &[pass(1, &[socket]), destroyed(2, &socket)]);
+        records[0].group.to_string()
+    };
+    // gRPC, clients with low ports, and a client of a service on a high port.
+    assert_eq!(with(50051, 40000, Some(true)), "50051");
+    assert_eq!(with(8080, 2001, Some(true)), "8080");
+    assert_eq!(with(40000, 50051, Some(false)), "50051");
+    assert_eq!(with(8080, 2001, None), "2001");
 }
 
 fn pass(second: u64, sockets: &[SocketSample]) -> Event {
