@@ -156,13 +156,23 @@ pub fn not_trusted(stat: &Stat) -> Option<String> {
 
 /// Why others have rights to a directory or file beyond `mode`, and the remedy.
 pub fn not_private(stat: &Stat, mode: u32) -> Option<String> {
-    let own = geteuid().as_raw();
-    if stat.st_uid != own {
-        return Some(format!("it belongs to user {}, not to {own}; remove it", stat.st_uid));
+    if let Some(reason) = not_owned(stat.st_uid, geteuid().as_raw()) {
+        return Some(reason);
     }
     let found = stat.st_mode & 0o777;
     (found & 0o077 & !mode != 0)
         .then(|| format!("others have rights to it (mode {found:o}); run chmod {mode:o} on it"))
+}
+
+/// Why something of user `owner` is not for user `own`, and the remedy. It may hold what a rollback needs: never to remove it.
+fn not_owned(owner: u32, own: u32) -> Option<String> {
+    let remedy = match (owner, own) {
+        (owner, own) if owner == own => return None,
+        (0, _) => "run this with sudo".to_owned(),
+        (_, 0) => format!("choose another directory, or run chown {own} on it"),
+        _ => format!("choose another directory, or run this as user {owner}"),
+    };
+    Some(format!("it belongs to user {owner}, not to {own}; {remedy}"))
 }
 
 /// Whether this user may do no more to us than we can.
@@ -189,6 +199,17 @@ mod tests {
 
     fn allow(path: &Path, mode: u32) {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn who_forgot_sudo_is_not_advised_to_remove_what_root_keeps() {
+        let expected = "it belongs to user 0, not to 65534; run this with sudo";
+        assert_eq!(not_owned(0, 65_534).as_deref(), Some(expected));
+        assert_eq!(not_owned(1000, 1000), None);
+        for (owner, own) in [(0, 1000), (1000, 0), (1000, 1001)] {
+            let reason = not_owned(owner, own).unwrap();
+            assert!(!reason.contains("remove"), "{reason}");
+        }
     }
 
     #[test]
