@@ -490,7 +490,7 @@ impl<H: Host> ChangePlanner<'_, H> {
             return Err(PlanError::Impossible(self.problems));
         }
         let mut steps = Vec::new();
-        let mut changes = Vec::new();
+        let (mut changes, mut foreign_values) = (Vec::new(), Vec::new());
         let dropped = self.changes.values().filter(|it| !self.goals.contains_key(&it.setting));
         let dropped: Vec<&Change> = dropped.copied().collect();
         let current = self
@@ -504,11 +504,19 @@ impl<H: Host> ChangePlanner<'_, H> {
             }
         }
         for (setting, (current, desired)) in std::mem::take(&mut self.goals) {
-            let before = match self.changes.get(&setting) {
-                Some(earlier) if earlier.after.holds(&current) => earlier.before.clone(),
-                Some(earlier) if earlier.before.holds(&current) => earlier.before.clone(),
-                _ => current.clone(),
+            let earlier = self.changes.get(&setting);
+            let foreign = earlier.filter(|it| !it.after.holds(&current) && !it.before.holds(&current));
+            let before = match (earlier, &setting) {
+                // Another program's route has its gateway; that of the one before may be gone.
+                (Some(_), SettingKey::Route { .. }) if foreign.is_some() => current.clone(),
+                (Some(earlier), _) => earlier.before.clone(),
+                (None, _) => current.clone(),
             };
+            if foreign.is_some() && before != current {
+                foreign_values.push(format!(
+                    "{setting}: another program has set it to {current} since the last apply; revert restores {before}"
+                ));
+            }
             if !desired.holds(&current) {
                 let (setting, after) = (setting.clone(), desired.clone());
                 steps.push(Change { setting, before: current, after });
@@ -524,6 +532,7 @@ impl<H: Host> ChangePlanner<'_, H> {
         steps.sort_by_key(|step| step.setting.apply_rank(&step.after));
         changes.sort_by_key(|change| change.setting.apply_rank(&change.after));
         let mut warnings = warnings(&steps);
+        warnings.extend(foreign_values);
         let has_files = steps.iter().any(|step| step.setting.survives_reboot());
         if has_files && !self.context.has_systemd {
             warnings.push(

@@ -63,6 +63,7 @@ impl HostTrial {
     /// The host cannot fulfil the state, a change failed, or somebody else changed a setting meanwhile: [`Self::end`] comes next.
     pub fn switch(&mut self, host: &mut impl Host, next: &DesiredState) -> Result<()> {
         let Self { journal, base, present, expected, .. } = self;
+        expected.clear();
         present.sort_by_key(|step| step.setting.revert_rank(&step.before));
         for step in present.drain(..) {
             if let Some(left) = undo_one(host, step)? {
@@ -77,7 +78,6 @@ impl HostTrial {
         host.store(journal)?;
         perform(host, journal, &steps)?;
         present.clone_from(&steps);
-        expected.clear();
         let default = next.algorithm.iter().map(|_| SettingKey::sysctl(DEFAULT));
         let named = next.routes.iter().map(|route| SettingKey::Route { to: route.to.to_string() });
         let changed = present.iter().map(|step| step.setting.clone());
@@ -115,14 +115,34 @@ impl HostTrial {
     ///
     /// A setting cannot be restored. The guard tries it again when this process has ended.
     pub fn end(&mut self, host: &mut impl Host) -> Result<Vec<SkippedSetting>> {
-        self.expected.clear();
+        let expected = std::mem::take(&mut self.expected);
         if self.journal.open.is_none() {
             return Ok(Vec::new());
         }
-        let left = undo(host, &mut self.journal, UndoReason::Reverted, "restoring")?.left;
+        let unchanged = self.of_others(host, expected)?;
+        let mut left = undo(host, &mut self.journal, UndoReason::Reverted, "restoring")?.left;
+        left.extend(unchanged);
         if left.is_empty() {
             self.journal.ended.clone_from(&self.ended);
             host.note(&self.journal);
+        }
+        Ok(left)
+    }
+
+    /// Settings that the test did not change, because they had the value of its state, and that somebody else has changed.
+    fn of_others(
+        &self,
+        host: &mut impl Host,
+        expected: Vec<(SettingKey, Value)>,
+    ) -> Result<Vec<SkippedSetting>> {
+        let mut left = Vec::new();
+        for (setting, given) in expected {
+            let found = host.read(&setting)?;
+            let changes = self.base.iter().chain(&self.present);
+            let is_changed = changes.into_iter().any(|step| step.setting == setting);
+            if !is_changed && !given.holds(&found) {
+                left.push(SkippedSetting { setting, given, found });
+            }
         }
         Ok(left)
     }

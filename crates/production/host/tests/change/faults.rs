@@ -269,6 +269,22 @@ fn settings_changed_by_others_are_skipped_and_reported() {
     assert_eq!(host.visible(), expected.visible());
 }
 
+/// `apply` over another program's value does not make that the value to restore.
+#[test]
+fn revert_restores_what_was_before_the_first_apply_whatever_others_set_since() {
+    let before = Memory::new();
+    let mut host = applied(ALL, None);
+    let sysctls = SettingKey::File { path: "/etc/sysctl.d/99-uncork.conf".to_owned() };
+    host.set(&sysctl("net.ipv4.tcp_wmem"), Value::text("4096 16384 7000000"));
+    host.set(&sysctls, Value::text("# a comment\n"));
+    let report = apply_text(&mut host, ALL, None).unwrap();
+    let warned = |part: &str| report.warnings.iter().any(|warning| warning.contains(part));
+    assert!(warned("4096 16384 7000000 since the last apply; revert restores 4096 16384 4194304"));
+    assert!(warned("99-uncork.conf: another program has set it"), "{:?}", report.warnings);
+    assert!(revert(&mut host).unwrap().left.is_empty());
+    assert_eq!(host.visible(), before.visible());
+}
+
 /// The route to 10/8 is created from the default route, keeps its gateway, and is removed by
 /// `revert`.
 #[test]

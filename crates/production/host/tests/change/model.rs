@@ -50,6 +50,10 @@ fn is_file(name: &str) -> bool {
     name.starts_with('/')
 }
 
+fn is_route(name: &str) -> bool {
+    name.starts_with("route to ")
+}
+
 /// The values that an applied state replaced, without modules, which stay loaded.
 fn bases(applied: &Applied) -> BTreeMap<String, Option<String>> {
     let changes =
@@ -122,7 +126,9 @@ impl Model {
         for (name, goal) in goals {
             let (now, goal) = (self.get(&name), Some(goal));
             let base = match old.get(&name) {
-                Some((base, ours)) if now == *ours || now == *base => base.clone(),
+                Some((base, ours)) if now == *ours || now == *base || !is_route(&name) => {
+                    base.clone()
+                }
                 _ => now.clone(),
             };
             if now != goal {

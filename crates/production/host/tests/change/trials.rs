@@ -114,6 +114,18 @@ fn what_somebody_else_changes_ends_a_trial_and_is_left() {
     assert_eq!(host.values[&sysctl(NO_METRICS_SAVE)], Value::text("0"));
 }
 
+/// In a state that the host had already, there is no change to undo.
+#[test]
+fn what_somebody_else_changes_in_the_state_before_the_trial_is_left_too() {
+    let mut host = host();
+    let mut trial = HostTrial::begin(&mut host).unwrap();
+    trial.switch(&mut host, &DesiredState::parse("algorithm = \"cubic\"").unwrap()).unwrap();
+    host.set(&sysctl(DEFAULT), Value::text("reno"));
+    let left = trial.end(&mut host).unwrap();
+    assert_eq!(left.len(), 1, "{left:?}");
+    assert_eq!((&left[0].setting, &left[0].found), (&sysctl(DEFAULT), &Value::text("reno")));
+}
+
 #[test]
 fn a_trial_waits_for_no_confirmation() {
     let mut host = host();
