@@ -424,6 +424,21 @@ fn a_listener_older_than_the_default_needs_nothing() {
     assert_eq!(found(&host, None), [("listener-older-than-default", Severity::Note)]);
 }
 
+/// Without a connection nothing shows which controller it gives. Only what was the default once can be that of an old listener.
+#[test]
+fn an_idle_listener_with_a_controller_that_was_no_default_is_a_warning() {
+    let with = |cc: &str| {
+        let mut host = healthy();
+        let sockets = &mut host.namespaces[0].sockets;
+        sockets.retain(|socket| socket.remote.is_none());
+        cc.clone_into(&mut sockets[0].cc);
+        host
+    };
+    assert_eq!(found(&with("reno"), None), [("listener-differs", Severity::Warning)]);
+    let older = finding(&with("cubic"), None, "listener-older-than-default");
+    assert!(older.why.contains("if the program sets TCP_CONGESTION"), "{}", older.why);
+}
+
 #[test]
 fn connections_explained_by_a_route_are_not_reported_as_old() {
     let mut host = healthy();

@@ -304,7 +304,7 @@ fn option(metric: &RouteMetric, locks: u32) -> Option<String> {
         RouteMetric::FastopenNoCookie(n) => ("fastopen_no_cookie", n),
         _ => return None,
     };
-    let is_locked = 1_u32.checked_shl(metric.kind().into()).is_some_and(|bit| locks & bit != 0);
+    let is_locked = 1_u32.checked_shl(netlink_packet_core::Nla::kind(metric).into()).is_some_and(|bit| locks & bit != 0);
     let lock = if is_locked { "lock " } else { "" };
     Some(format!(" {name} {lock}{number}"))
 }

@@ -307,7 +307,7 @@ fn features(host: ExaminedHost<'_>) -> Vec<Finding> {
     ];
     let off = features.iter().filter(|(key, ..)| host.own.number(key) == Some(0));
     off.map(|(key, name, why)| {
-        Finding::problem(FindingId::TcpFeatureOff, format!("TCP {name} is off ({key}=0)."))
+        Finding::problem(FindingId::TcpFeatureOff, format!("TCP works without {name} ({key}=0)."))
             .why(*why)
             .remedy(format!("sysctl -w {key}=1"))
     })

@@ -48,7 +48,7 @@ findings! {
     Restricted "restricted" [Warning]: "containers and unprivileged programs cannot choose the algorithm";
     OldSockets "old-sockets" [Warning]: "open connections keep the algorithm that they began with";
     ListenerDiffers "listener-differs" [Warning]: "a listener runs another algorithm: its program may have set `TCP_CONGESTION`";
-    ListenerOlderThanDefault "listener-older-than-default" [Note]: "the listener is older than the default; it accepts with the new default and needs no restart";
+    ListenerOlderThanDefault "listener-older-than-default" [Note]: "the listener is probably older than the default; then it accepts with the new default and needs no restart";
     RouteOverrides "route-overrides" [Warning]: "a route with `congctl` replaces the default, and a listener's `TCP_CONGESTION`";
     RouteLocks "route-locks" [Note]: "a route with `congctl lock` forbids any other choice";
     RouteLimits "route-limits" [Warning]: "a route has a small `initcwnd`, `window`, `cwnd lock` or `mtu`";

@@ -69,8 +69,9 @@ fn limit_of(route: &LimitingRoute) -> Option<String> {
 
 fn limited(limit: &str, routes: &[&LimitingRoute]) -> Finding {
     let (first, to) = (routes[0], to(routes.iter().map(|it| &*it.destination)));
-    let which = if routes.len() == 1 { "The route" } else { "Routes" };
-    Finding::warning(FindingId::RouteLimits, format!("{which} to {to} have the limit `{limit}`."))
+    let which = if routes.len() == 1 { "The route to" } else { "Routes to" };
+    let has = if routes.len() == 1 { "has" } else { "have" };
+    Finding::warning(FindingId::RouteLimits, format!("{which} {to} {has} the limit `{limit}`."))
         .why(
             "A small initcwnd costs round trips at the start (RFC 6928: 10 packets); cwnd and window bound the rate to \
              themselves per round trip; a small mtu costs a header for each few bytes (ip-route(8)).",

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use uncork_policy::Settings;
 
+use super::boot_value::DEFAULT;
 use super::finding::{Finding, connections};
 use super::{ExaminedHost, FindingId};
 use crate::facts::{Namespace, Socket};
@@ -108,6 +109,7 @@ fn listeners(host: ExaminedHost<'_>) -> Vec<Finding> {
         let accepted = || remote(host.own).filter(|socket| socket.local.port() == *port);
         let keeps = accepted().any(|socket| socket.cc == *cc);
         let follows = accepted().any(|socket| socket.cc == *default);
+        let is_unseen = !keeps && !follows;
         let what = format!("The listener on port {port} is set to {cc}; the default is {default}.");
         if keeps && !follows {
             Finding::warning(FindingId::ListenerDiffers, what)
@@ -118,14 +120,42 @@ fn listeners(host: ExaminedHost<'_>) -> Vec<Finding> {
                 ))
                 .remedy(format!("Open a new connection and run: ss -tin sport = :{port}"))
                 .remedy(format!("If it still runs {cc}: change it in the program's configuration."))
+        } else if is_unseen && !was_default(host, cc) {
+            Finding::warning(FindingId::ListenerDiffers, what)
+                .possible()
+                .why(format!(
+                    "It has no connection, and nothing shows that {cc} was the default here: probably the program sets \
+                     TCP_CONGESTION, and its connections run {cc}."
+                ))
+                .remedy(format!("Open a connection and run: ss -tin sport = :{port}"))
+                .remedy(format!("If it runs {cc}: change it in the program's configuration."))
         } else {
-            Finding::note(FindingId::ListenerOlderThanDefault, what).likely().why(format!(
-                "Opened before the default changed: it accepts connections with {default} all the same, and \
-                 needs no restart."
-            ))
+            let finding = Finding::note(FindingId::ListenerOlderThanDefault, what);
+            if is_unseen {
+                finding.possible().why(format!(
+                    "Opened before the default changed, it accepts connections with {default} all the same. It has no \
+                     connection: if the program sets TCP_CONGESTION, they run {cc}. ss -tin sport = :{port} shows it."
+                ))
+            } else {
+                finding.likely().why(format!(
+                    "Opened before the default changed: it accepts connections with {default} all the same, and \
+                     needs no restart."
+                ))
+            }
         }
     };
     seen.keys().map(finding).collect()
+}
+
+/// Whether an algorithm may have been the default before: the kernel's own, one of the boot configuration, or that of an open
+/// connection. A listener that is older than the default has such a one.
+fn was_default(host: ExaminedHost<'_>, cc: &str) -> bool {
+    let facts = host.facts;
+    let compiled = facts.kernel.compiled_default.as_deref().unwrap_or("cubic");
+    let mut at_boot = facts.boot_sysctls.iter();
+    compiled == cc
+        || at_boot.any(|line| line.key == DEFAULT && line.value == cc)
+        || remote(host.own).any(|socket| socket.cc == cc)
 }
 
 /// BBRv1 keeps its rate even if it causes losses.
