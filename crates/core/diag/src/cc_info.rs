@@ -133,7 +133,7 @@ impl BbrInfo {
 impl BbrInfo {
     /// The state. Versions 2 and 3 report it. For version 1 it follows from the gains
     /// (`bbr_update_gains` in `tcp_bbr.c`): 2.89 for both in start-up, 0.35 and 2.89 in drain, 1
-    /// and 1 while probing the round-trip time.
+    /// and 1 while probing the round-trip time. Before the first acknowledgement both are 0.
     pub fn state(&self) -> BbrState {
         if let Some(bbr2) = &self.bbr2 {
             return bbr2.state();
@@ -141,6 +141,7 @@ impl BbrInfo {
         let (pacing, cwnd) = (self.pacing_gain.as_f64(), self.cwnd_gain.as_f64());
         match (pacing > 2.5, cwnd > 2.5, cwnd > 1.5) {
             (true, ..) => BbrState::Startup,
+            _ if pacing == 0.0 && cwnd == 0.0 => BbrState::Startup,
             (false, true, _) => BbrState::Drain,
             (false, false, true) => BbrState::ProbeBw,
             (false, false, false) => BbrState::ProbeRtt,

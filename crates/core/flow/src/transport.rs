@@ -92,13 +92,13 @@ impl TransportFigures {
 
     /// Adds the counters of another connection. Measurements are unchanged.
     pub fn add(&mut self, other: &Self) {
-        self.bytes_acked += other.bytes_acked;
-        self.bytes_sent += other.bytes_sent;
-        self.bytes_retransmitted += other.bytes_retransmitted;
-        self.packets_sent += other.packets_sent;
-        self.packets_lost += other.packets_lost;
-        self.packets_marked += other.packets_marked;
-        self.timeouts += other.timeouts;
+        self.bytes_acked = self.bytes_acked.saturating_add(other.bytes_acked);
+        self.bytes_sent = self.bytes_sent.saturating_add(other.bytes_sent);
+        self.bytes_retransmitted = self.bytes_retransmitted.saturating_add(other.bytes_retransmitted);
+        self.packets_sent = self.packets_sent.saturating_add(other.packets_sent);
+        self.packets_lost = self.packets_lost.saturating_add(other.packets_lost);
+        self.packets_marked = self.packets_marked.saturating_add(other.packets_marked);
+        self.timeouts = self.timeouts.saturating_add(other.timeouts);
         self.busy += other.busy;
     }
 

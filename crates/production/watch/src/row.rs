@@ -149,6 +149,13 @@ impl Row {
         }
     }
 
+    /// The row of a connection that ended in the last period: it counts for rates, but not as a connection.
+    pub fn of_closed(tracked: &Tracked) -> Self {
+        let row = Self::of(tracked);
+        let limits = tracked.limits;
+        Self { connections: 0, active: 0, cwnd_bytes: 0, in_flight_bytes: 0, limits, bbr: None, ..row }
+    }
+
     /// Groups the rows of connections.
     pub fn grouped(connections: &[Self], by: GroupBy) -> Vec<Self> {
         let mut groups: BTreeMap<Name, Self> = BTreeMap::new();
@@ -174,15 +181,15 @@ impl Row {
     fn add(&mut self, other: &Self) {
         self.connections += other.connections;
         self.active += other.active;
-        let rate = self.rate.bytes_per_sec() + other.rate.bytes_per_sec();
+        let rate = self.rate.bytes_per_sec().saturating_add(other.rate.bytes_per_sec());
         self.rate = Rate::from_bytes_per_sec(rate);
-        self.sent += other.sent;
-        self.resent += other.resent;
+        self.sent = self.sent.saturating_add(other.sent);
+        self.resent = self.resent.saturating_add(other.resent);
         self.rtt_sum += other.rtt_sum;
         self.measured += other.measured;
         self.min_rtt = self.min_rtt.into_iter().chain(other.min_rtt).min();
-        self.cwnd_bytes += other.cwnd_bytes;
-        self.in_flight_bytes += other.in_flight_bytes;
+        self.cwnd_bytes = self.cwnd_bytes.saturating_add(other.cwnd_bytes);
+        self.in_flight_bytes = self.in_flight_bytes.saturating_add(other.in_flight_bytes);
         self.limits.add(&other.limits);
     }
 

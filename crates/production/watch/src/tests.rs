@@ -58,6 +58,43 @@ fn socket(cookie: u64, cc: &str, bytes: u64, busy: u64) -> SocketSample {
     }
 }
 
+/// A recorded session may have any numbers.
+#[test]
+fn the_largest_numbers_are_added_up() {
+    let huge = |cookie| {
+        let mut socket = socket(cookie, "cubic", u64::MAX, 10);
+        (socket.in_flight_bytes, socket.cwnd_bytes) = (u64::MAX, u64::MAX);
+        socket.receive_window_bytes = Some(u64::MAX);
+        socket
+    };
+    let none = [socket(1, "cubic", 0, 0), socket(2, "cubic", 0, 0)];
+    let (tracker, _) = played(true, &[pass(1, &none), pass(2, &[huge(1), huge(2)])]);
+    let settings = ViewSettings { by: GroupBy::Controller, ..ViewSettings::default() };
+    let mut view = View::new(settings);
+    view.update(&tracker);
+    assert!(view.plain(10).contains("cubic"), "{}", view.plain(10));
+}
+
+/// Of connections that live between two passes all bytes are in the rates.
+#[test]
+fn short_connections_count_in_rates_and_not_as_connections() {
+    let open = socket(1, "cubic", 0, 0);
+    let mut events = vec![pass(1, &[open])];
+    events.extend((2..102).map(|cookie| destroyed(2, &socket(cookie, "cubic", 30_000, 5))));
+    events.push(pass(2, &[open]));
+    let (tracker, _) = played(true, &events);
+    let settings = ViewSettings { by: GroupBy::Port, ..ViewSettings::default() };
+    let mut view = View::new(settings);
+    view.update(&tracker);
+    let text = view.plain(10);
+    assert!(text.starts_with("2.0 s: 1 connections, 0 active, 100 ended; 24.00 Mbit/s"), "{text}");
+    let row = text.lines().nth(2).expect(&text);
+    assert!(row.starts_with("443 ") && row.contains(" 24.00 "), "{row}");
+    let (tracker, _) = played(true, &[&events[..], &[pass(3, &[open])]].concat());
+    view.update(&tracker);
+    assert!(view.plain(10).contains("0.00 Mbit/s"), "{}", view.plain(10));
+}
+
 #[test]
 fn a_service_is_named_by_the_port_that_listens() {
     let with = |local: u16, remote: u16, is_accepted| {

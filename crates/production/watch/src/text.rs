@@ -26,7 +26,7 @@ const NAME: usize = 24;
 
 /// A summary of a pass in one line.
 pub(crate) fn summary(tracker: &Tracker, rows: &[Row]) -> String {
-    let sum = |of: fn(&Row) -> u64| rows.iter().map(of).sum::<u64>();
+    let sum = |of: fn(&Row) -> u64| rows.iter().map(of).fold(0, u64::saturating_add);
     let (sent, resent) = (sum(|row| row.sent), sum(|row| row.resent));
     let share = if sent == 0 { 0.0 } else { resent as f64 / sent as f64 * 100.0 };
     let lost = match tracker.lost_close_events() {
@@ -36,7 +36,7 @@ pub(crate) fn summary(tracker: &Tracker, rows: &[Row]) -> String {
     format!(
         "{:.1} s: {} connections, {} active, {} ended; {:.2} Mbit/s acknowledged, {share:.2} % resent{lost}",
         tracker.at().session_ns as f64 / 1e9,
-        rows.len(),
+        sum(|row| row.connections.into()),
         sum(|row| row.active.into()),
         tracker.ended_connections(),
         sum(|row| row.rate.bits_per_sec()) as f64 / 1e6,

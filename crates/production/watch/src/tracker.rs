@@ -18,6 +18,9 @@ use crate::why::Limits;
 #[derive(Debug)]
 pub struct Tracker {
     connections: HashMap<u64, Box<Tracked>>,
+    /// Connections that ended since the latest pass, and those that ended in the period before it.
+    ending: Vec<Box<Tracked>>,
+    closed: Vec<Box<Tracked>>,
     /// Whether the kernel reports destroyed sockets. If so, only a close event ends a connection.
     has_close_events: bool,
     passes: u64,
@@ -60,6 +63,8 @@ impl Tracker {
     pub fn new(has_close_events: bool) -> Self {
         Self {
             connections: HashMap::new(),
+            ending: Vec::new(),
+            closed: Vec::new(),
             has_close_events,
             passes: 0,
             at: Moment::default(),
@@ -90,6 +95,12 @@ impl Tracker {
         let is_first = self.passes == 0;
         self.passes += 1;
         self.at = pass.at;
+        self.closed.clear();
+        std::mem::swap(&mut self.closed, &mut self.ending);
+        if is_first {
+            self.closed.clear();
+        }
+        self.closed.iter_mut().for_each(|closed| closed.period = period);
         for socket in &pass.sockets {
             let tracked = match self.connections.entry(socket.cookie) {
                 Entry::Vacant(new) => {
@@ -138,7 +149,12 @@ impl Tracker {
             tracked.note_rtt(&last);
             tracked.note_ecn(&last, *at);
         }
-        self.ended((began, *at), &last, tracked.as_deref())
+        let record = self.ended((began, *at), &last, tracked.as_deref());
+        let mut ending =
+            tracked.unwrap_or_else(|| Box::new(Tracked::new(&last, began, true, elapsed)));
+        (ending.now, ending.change, ending.limits) = (SocketSample { cc, ..last }, change, limits);
+        self.ending.push(ending);
+        record
     }
 
     /// Ends the connections that the latest pass did not see, with their last sample. With close events,
@@ -183,6 +199,12 @@ impl Tracker {
         let newest = self.passes;
         let all = self.connections.values().map(AsRef::as_ref);
         all.filter(move |tracked| tracked.pass == newest)
+    }
+
+    /// The connections that ended in the last period, with what changed since the pass before. The kernel reports no congestion
+    /// window of them.
+    pub fn closed_connections(&self) -> impl Iterator<Item = &Tracked> {
+        self.closed.iter().map(AsRef::as_ref)
     }
 
     /// When the latest pass was.

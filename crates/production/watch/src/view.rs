@@ -31,7 +31,7 @@ pub struct View {
     /// Number of rows scrolled past.
     top: usize,
     summary: String,
-    /// A row for each connection.
+    /// A row for each connection, and for each that ended in the last period.
     connections: Vec<Row>,
     /// The visible rows, after grouping, filtering and sorting.
     rows: Vec<Row>,
@@ -83,6 +83,7 @@ impl View {
         }
         self.connections.clear();
         self.connections.extend(tracker.connections().map(Row::of));
+        self.connections.extend(tracker.closed_connections().map(Row::of_closed));
         self.summary = text::summary(tracker, &self.connections);
         self.arrange();
     }
@@ -90,7 +91,14 @@ impl View {
     /// Filters, groups and sorts the rows.
     fn arrange(&mut self) {
         let ViewSettings { by, sort, is_reversed, has_idle, filter } = &self.settings;
-        let shown = |row: &&Row| (*has_idle || row.active > 0) && row.matches(filter);
+        let shown = |row: &&Row| {
+            let is_shown = match row.connections {
+                // What has ended has no line of its own.
+                0 => *by != GroupBy::Socket && row.sent > 0,
+                _ => *has_idle || row.active > 0,
+            };
+            is_shown && row.matches(filter)
+        };
         let mut rows: Vec<Row> = self.connections.iter().filter(shown).copied().collect();
         if *by != GroupBy::Socket {
             rows = Row::grouped(&rows, *by);

@@ -134,7 +134,7 @@ impl Limits {
 
 /// Whether data waits because the receiver's window has no room for another segment, although the congestion window has.
 fn fills_window(socket: &SocketSample) -> bool {
-    let next = socket.in_flight_bytes + u64::from(socket.mss_bytes);
+    let next = socket.in_flight_bytes.saturating_add(socket.mss_bytes.into());
     let is_smaller = |window: u64| next > window && window <= socket.cwnd_bytes;
     socket.unsent_bytes > 0 && socket.receive_window_bytes.is_some_and(is_smaller)
 }
@@ -143,7 +143,7 @@ fn fills_window(socket: &SocketSample) -> bool {
 fn is_model_of_window(socket: &SocketSample) -> bool {
     let Some((window, bbr)) = socket.receive_window_bytes.zip(socket.bbr) else { return false };
     let bdp = bbr.bandwidth.zip(bbr.min_rtt).map_or(0, |(rate, rtt)| rate.bytes_in(rtt));
-    socket.unsent_bytes > 0 && bdp + u64::from(socket.mss_bytes) > window
+    socket.unsent_bytes > 0 && bdp.saturating_add(socket.mss_bytes.into()) > window
 }
 
 fn is_application(before: Option<&SocketSample>, now: &SocketSample) -> bool {
@@ -154,7 +154,7 @@ fn is_application(before: Option<&SocketSample>, now: &SocketSample) -> bool {
 /// Whether data is in flight, none waits, and the window had room for more. Every transfer also
 /// ends like this, so one sample alone is not enough.
 fn trickles(socket: &SocketSample) -> bool {
-    let has_room = socket.in_flight_bytes + u64::from(socket.mss_bytes) < socket.cwnd_bytes;
+    let has_room = socket.in_flight_bytes.saturating_add(socket.mss_bytes.into()) < socket.cwnd_bytes;
     let is_sending = socket.in_flight_bytes > 0 && socket.unsent_bytes == 0;
     is_sending && has_room && !socket.is_send_buffer_full
 }
