@@ -62,7 +62,7 @@ impl RecordsSummary {
         let Self { written, lost } = *self;
         let all = written + lost;
         (lost > 0)
-            .then(|| format!("{lost} of {all} records were lost: the disk was full or too slow"))
+            .then(|| format!("{lost} of {all} records were lost: the disk was full, or they came faster than they are written"))
     }
 }
 

@@ -11,8 +11,9 @@ use uncork_flow::FlowRecord;
 
 use crate::{Outcome, RecordsSummary, Sink};
 
-/// Maximum number of records that wait in the queue.
-const ROOM: usize = 4096;
+/// Maximum number of records that wait in the queue: more than the ring of `uncork steer` holds, so that a recorder which was
+/// stopped for a while loses none of them here.
+const ROOM: usize = 20_480;
 /// Maximum number of records taken from the queue before they are written.
 const BATCH: usize = 512;
 /// How long the first record waits for others: waking the thread costs more than writing a record.
