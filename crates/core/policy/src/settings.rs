@@ -79,7 +79,7 @@ impl fmt::Display for Settings {
         }
         match self.initial_rate {
             Some(InitialRate::Burst) => f.write_str(" in a burst")?,
-            Some(InitialRate::Paced(rate)) => write!(f, " at {rate}")?,
+            Some(InitialRate::Paced(rate)) => write!(f, " at most at {rate}")?,
             None => {}
         }
         if let Some(cap) = self.pacing_cap {
@@ -92,7 +92,7 @@ impl fmt::Display for Settings {
     }
 }
 
-/// The rate at which an initial window leaves, until the first acknowledgement.
+/// The highest rate at which an initial window leaves, until the first acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InitialRate {
     /// As fast as the host sends.
