@@ -1,13 +1,15 @@
 //! Activates a policy, or replaces the active one.
 
 use std::fs::File;
+use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustix::io::Errno;
 use uncork_cc::InLinux;
-use uncork_kernel::{CgroupLink, Map, Object, available, make_pin_directory};
+use uncork_kernel::{CgroupLink, Map, Object, available, make_pin_directory, programs_at};
 use uncork_policy::{Flat, InitialRate, Origins, Outcome, Policy};
 
 use crate::description::Description;
@@ -121,7 +123,7 @@ fn exchange(
             return link.exchange(&loaded.steer).map_err(Error::step("exchange the policy"));
         }
         let link = CgroupLink::attach(&loaded.steer, cgroup.as_fd());
-        Ok(link.map_err(Error::step("attach to the cgroup"))?.pin(&own.link())?)
+        Ok(link.map_err(|error| not_attached(error, cgroup))?.pin(&own.link())?)
     };
     if let Err(error) = activate() {
         // The error counts, not a failure to clean up.
@@ -133,6 +135,25 @@ fn exchange(
         own.clear_pending()?;
     }
     own.remove_policies_but(&[own.active_program()?, pending.and_then(|pending| pending.before)])
+}
+
+/// The kernel answers EPERM both without the privilege, and if a program at this cgroup or above it was attached without
+/// `BPF_F_ALLOW_MULTI` (linux kernel/bpf/cgroup.c, `hierarchy_allows_attach`). Loading the policy needed the privilege.
+fn not_attached(error: io::Error, cgroup: &File) -> Error {
+    if error.raw_os_error() != Some(Errno::PERM.raw_os_error()) {
+        return Error::step("attach to the cgroup")(error);
+    }
+    let here = programs_at(cgroup.as_fd()).unwrap_or_default();
+    let names = here.iter().map(|(number, name)| {
+        name.as_ref().map_or_else(|| number.to_string(), |name| format!("{number} ({name})"))
+    });
+    let names: Vec<String> = names.collect();
+    let which = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
+    let reason = format!(
+        "a BPF program at this cgroup or above it allows no other{which}; `bpftool cgroup tree` shows them: attach it with \
+         BPF_F_ALLOW_MULTI, or detach it"
+    );
+    Error::Step { step: "attach to the cgroup".to_owned(), error: io::Error::other(reason) }
 }
 
 fn pin(

@@ -38,7 +38,7 @@ pub use listeners::ListenerChanges;
 pub use lookup::Lookup;
 pub use moves::{MoveRequest, Moves};
 pub use networks::{Networks, NetworksError};
-pub use overview::{SteeredCgroup, active_policies, other_programs};
+pub use overview::{SteeredCgroup, active_policies, other_programs, steered_below};
 pub use pending::{PendingStatus, guard};
 pub use pins::SteerPins;
 pub use question::{Answer, Question};

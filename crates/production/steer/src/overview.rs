@@ -17,6 +17,8 @@ pub struct SteeredCgroup {
     pub status: Option<Status>,
     /// The process that records its connections.
     pub recorder: Option<u32>,
+    /// Programs that run after the policy's, so that their choice counts; none if the kernel does not report them.
+    later: Vec<OtherProgram>,
     directory: PathBuf,
 }
 
@@ -28,8 +30,12 @@ impl SteeredCgroup {
     /// If the pins cannot be read.
     pub fn all(pins: &SteerPins) -> Result<Vec<Self>, Error> {
         let look = |steered: Steered| -> Result<Self, Error> {
+            let status = steered.status()?;
+            let cgroup = status.as_ref().map(|status| Path::new(&status.description.cgroup));
+            let others = cgroup.and_then(|cgroup| steered.others(cgroup).ok()).unwrap_or_default();
             Ok(Self {
-                status: steered.status()?,
+                later: others.into_iter().filter(|other| other.is_last).collect(),
+                status,
                 recorder: steered.recorder(),
                 directory: steered.directory().to_owned(),
             })
@@ -56,8 +62,21 @@ impl SteeredCgroup {
         let missing = missing.map(|name| {
             format!("{cgroup}: its policy chooses {name}, which the kernel does not have any more")
         });
-        unguarded.into_iter().chain(missing).collect()
+        let later = self.later.iter().map(|other| format!("{cgroup}: {}", other.warning()));
+        unguarded.into_iter().chain(missing).chain(later).collect()
     }
+}
+
+/// Steered cgroups below this one. Programs of a cgroup run before those of the cgroups above it, so its policy replaces theirs.
+///
+/// # Errors
+///
+/// If the pins cannot be read.
+pub fn steered_below(pins: &SteerPins, cgroup: &Path) -> Result<Vec<String>, Error> {
+    let cgroup = cgroup.canonicalize().unwrap_or_else(|_| cgroup.to_owned());
+    let all = Steered::all(pins)?.into_iter().filter_map(|steered| steered.active().ok().flatten());
+    let below = all.map(|description| description.cgroup);
+    Ok(below.filter(|it| Path::new(it).starts_with(&cgroup) && Path::new(it) != cgroup).collect())
 }
 
 /// The other programs of all steered cgroups; none if the kernel does not report them.

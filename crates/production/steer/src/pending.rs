@@ -112,7 +112,8 @@ pub(crate) fn post(own: &CgroupPins) -> Result<(), Error> {
         guard.spawn().map_err(failed)?;
     }
     for _ in 0..START.as_millis() / START_TURN.as_millis() {
-        if is_guarded(own) {
+        // One that found its policy due has rolled it back, and has ended already.
+        if is_guarded(own) || matches!(own.pending(), Ok(None)) {
             return Ok(());
         }
         thread::sleep(START_TURN);
@@ -205,13 +206,22 @@ impl Steered {
         Ok(true)
     }
 
-    /// Starts another guard where the one of a pending policy has ended.
+    /// Starts another guard where the one of a pending policy has ended. The result is whether the policy still is pending: a
+    /// guard rolls one back that is due.
     ///
     /// # Errors
     ///
     /// If it does not start.
-    pub fn guard_again(&self) -> Result<(), Error> {
-        post(self.own())
+    pub fn guard_again(&self) -> Result<bool, Error> {
+        post(self.own())?;
+        for _ in 0..START.as_millis() / START_TURN.as_millis() {
+            match self.own().pending()? {
+                None => return Ok(false),
+                Some(pending) if boot_s() < pending.deadline_boot_s => return Ok(true),
+                Some(_) => thread::sleep(START_TURN),
+            }
+        }
+        Ok(true)
     }
 
     pub(crate) fn pending(&self) -> Result<Option<PendingStatus>, Error> {

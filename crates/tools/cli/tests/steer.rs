@@ -643,12 +643,12 @@ note: 3 records written to records/
 status 3
 note: 0 records written to small/
 warning: cannot write records to 'small/': No space left on device (os error 28)
-warning: 3 of 3 records were lost: the disk was full or too slow
+warning: 3 of 3 records were lost: the disk was full, or they came faster than they are written
 error: 3 records are not in small/
 status 3
 note: 0 records written to small/
 warning: cannot write records to 'small/': Read-only file system (os error 30)
-warning: 3 of 3 records were lost: the disk was full or too slow
+warning: 3 of 3 records were lost: the disk was full, or they came faster than they are written
 error: 3 records are not in small/
 error: cannot write records to 'small/': Read-only file system (os error 30)
 status 3
@@ -713,6 +713,11 @@ fn apply_ttl_without_confirm_rolled_back() {
         steer status 2>&1 > /dev/null || echo status $?
         becomes "cubic -"
         steer status | head -1 | sed "s|$CGROUP|CGROUP|"
+        apply two.toml --ttl 2s
+        kill_guard
+        sleep 3
+        steer status 2>&1 > /dev/null || echo status $?
+        ask 10.1.1.7
         apply two.toml --ttl 5s
         steer confirm
         steer confirm 2>&1 || echo status $?
@@ -738,6 +743,10 @@ warning: the process that would roll the policy back had ended; another one was 
 status 1
 cubic -
 CGROUP: one.toml
+rolled back in 2s, unless you run: uncork steer confirm
+warning: the process that would roll the policy back had ended; another one has rolled it back, because its time had passed
+status 1
+cubic -
 rolled back in 5s, unless you run: uncork steer confirm
 the policy is kept
 error: no policy is pending
@@ -1433,7 +1442,9 @@ fn apply_program_of_another_warns() {
         mkdir "$CGROUP/child"
         mask_ids() { sed "s/ id [0-9]*/ id N/"; }
         steer apply cubic.toml --cgroup "$CGROUP/child" 2>&1 > /dev/null | mask_ids
-        steer apply reno.toml --cgroup "$CGROUP" 2>&1 > /dev/null | mask_ids
+        steer apply reno.toml --cgroup "$CGROUP" 2>&1 > /dev/null | mask_ids | sed "s|$CGROUP|CGROUP|g"
+        uncork status --state-dir "$PWD/state" --format json > all || echo status $?
+        grep -c "runs after the policy's" all
         steer status --cgroup "$CGROUP/child" 2>&1 > /dev/null | mask_ids
         (uncork host doctor || [ $? = 1 ]) | grep -A3 'BPF program' | tr -s ' \n' ' ' | mask_ids | sed "s|$CGROUP|CGROUP|g"
         echo
@@ -1449,6 +1460,10 @@ fn apply_program_of_another_warns() {
         rmdir "$CGROUP/child""#;
     let Some(seen) = succeed(script) else { return };
     let expected = "\
+warning: this policy replaces the one of CGROUP/child, which lies below: of several the outermost counts; `uncork steer revert` \
+removes one
+status 1
+1
 warning: another program `steer` runs after the policy's for the same connections: if it chooses a controller, its counts \
 (bpftool prog show id N)
 warning: Another BPF program `steer` runs after the policy's for connections of CGROUP/child: if it chooses a controller, \
@@ -1493,6 +1508,21 @@ program = bpf(PROG_LOAD, "IIQQIIQII16sII", 13, len(code) // 8, ctypes.addressof(
 bpf(PROG_ATTACH, "IIII", cgroup, program, SOCK_OPS, ALLOW_MULTI)
 END
 "#;
+
+/// The kernel answers that the right is missing, also to root.
+#[test]
+fn apply_where_a_program_allows_no_other_names_the_cause() {
+    let script = format!(
+        r#"{FOREIGN}
+        sed -i 's/SOCK_OPS, ALLOW_MULTI)/SOCK_OPS, 0)/' foreign.py
+        python3 foreign.py "$CGROUP" 0
+        steer apply policy.toml --cgroup "$CGROUP" --listener web=8080 2>&1 || echo status $?"#
+    );
+    let Some(seen) = succeed(&script) else { return };
+    assert!(seen.contains("allows no other: ") && seen.contains("(foreign)"), "{seen}");
+    assert!(seen.contains("BPF_F_ALLOW_MULTI") && !seen.contains("run as root"), "{seen}");
+    assert!(seen.ends_with("status 3\n"), "{seen}");
+}
 
 /// Another program that also chooses: the last one in the order counts. Records have the requested and the actual controller, even
 /// if the other program unsubscribes the policy's from events.

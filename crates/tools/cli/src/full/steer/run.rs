@@ -1,14 +1,14 @@
 //! The commands of `uncork steer`.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use uncork_kernel::DIRECTORY;
-use uncork_policy::OtherProgram;
-use uncork_policy::{Prefixes, UnixTime};
+use uncork_policy::{InitialRate, OtherProgram, Policy, Prefixes, UnixTime};
 use uncork_private_files::releases::Releases;
 use uncork_steer::{
     Description, ExplanationDocument, MoveDocument, MoveRequest, Question, Request, StatusDocument,
-    SteerPins, Steered, apply, guard,
+    SteerPins, Steered, apply, guard, steered_below,
 };
 
 use super::args::{
@@ -39,7 +39,8 @@ pub(crate) fn run(args: &SteerArgs) -> Result<(), Failure> {
 fn apply_policy(pins: &SteerPins, args: &SteerApplyArgs) -> Result<(), Failure> {
     let policy = read(&args.file, args.policy_key.as_deref(), args.color)?;
     let origins = origins(&args.geo)?;
-    let warnings = policy.warnings_by_port(&args.listener, !args.geo.is_empty());
+    let mut warnings = policy.warnings_by_port(&args.listener, !args.geo.is_empty());
+    warnings.extend(paced_bursts(&policy));
     show_warnings(&warnings);
     let request = Request {
         policy: &policy,
@@ -56,6 +57,14 @@ fn apply_policy(pins: &SteerPins, args: &SteerApplyArgs) -> Result<(), Failure> 
     }
     warn_of_routes();
     warn_of_others(&at(pins, &args.cgroup)?, &args.cgroup);
+    let replaces = |below: String| {
+        format!(
+            "this policy replaces the one of {below}, which lies below: of several the outermost counts; `uncork steer revert` \
+             removes one"
+        )
+    };
+    let below = steered_below(pins, &args.cgroup).map_err(failure)?;
+    show_warnings(&below.into_iter().map(replaces).collect::<Vec<_>>());
     stdout::write(applied.text().as_bytes())?;
     match args.ttl {
         Some(ttl) => stdout::write(
@@ -63,6 +72,16 @@ fn apply_policy(pins: &SteerPins, args: &SteerApplyArgs) -> Result<(), Failure> 
         ),
         None => Ok(()),
     }
+}
+
+/// Settings that ask BBR for a burst: it paces by itself from the first packet.
+fn paced_bursts(policy: &Policy) -> Vec<String> {
+    let bursts = policy.settings().filter(|it| it.initial_rate == Some(InitialRate::Burst));
+    let names: BTreeSet<&str> = bursts.filter_map(|it| it.tcp.as_deref()).collect();
+    let paced = names.into_iter().filter(|name| name.contains("bbr"));
+    paced
+        .map(|name| format!("{}: initial_rate = \"burst\" has no effect with {name}, which paces itself", policy.name()))
+        .collect()
 }
 
 fn confirm(pins: &SteerPins, args: &CgroupArgs) -> Result<(), Failure> {
@@ -126,11 +145,12 @@ fn revert(pins: &SteerPins, args: &CgroupArgs) -> Result<(), Failure> {
 fn status(pins: &SteerPins, args: &CgroupArgs, format: TextFormat) -> Result<(), Failure> {
     let (mut all, mut unguarded) = (Vec::new(), false);
     for steered in chosen(pins, args)? {
+        if steered.status().map_err(failure)?.is_some_and(|status| status.is_unguarded()) {
+            unguarded = true;
+            guard_again(&steered);
+        }
+        // Another watchdog may have rolled the policy back.
         if let Some(status) = steered.status().map_err(failure)? {
-            if status.is_unguarded() {
-                unguarded = true;
-                guard_again(&steered);
-            }
             warn_of_others(&steered, Path::new(&status.description.cgroup));
             show_warnings(&status.description.warnings);
             all.push(status);
@@ -146,8 +166,12 @@ fn status(pins: &SteerPins, args: &CgroupArgs, format: TextFormat) -> Result<(),
 
 fn guard_again(steered: &Steered) {
     match steered.guard_again() {
-        Ok(()) => eprintln!(
+        Ok(true) => eprintln!(
             "warning: the process that would roll the policy back had ended; another one was started"
+        ),
+        Ok(false) => eprintln!(
+            "warning: the process that would roll the policy back had ended; another one has rolled it back, because its time \
+             had passed"
         ),
         Err(error) => eprintln!(
             "warning: the process that would roll the policy back has ended, and no other one starts: {error}; run \
