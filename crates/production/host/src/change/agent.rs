@@ -365,7 +365,7 @@ pub fn confirm(host: &mut impl Host) -> Result<Report> {
 pub fn revert(host: &mut impl Host) -> Result<Report> {
     let (mut journal, mut undone) = recover(host)?;
     if journal.open.is_some() {
-        undone = Some(undo(host, &mut journal, UndoReason::Reverted, "reverting")?);
+        undone = Some(undo(host, &mut journal, UndoReason::Reverted, "not all settings could be restored")?);
     }
     let mut left = Vec::new();
     let mut steps = Vec::new();
@@ -433,7 +433,7 @@ fn restore(
     }
     journal.open = None;
     host.note(journal);
-    Err(ChangeError::Stuck { reason: "reverting".to_owned(), failed })
+    Err(ChangeError::Stuck { reason: "not all settings could be restored".to_owned(), failed })
 }
 
 /// Starts a transaction: from now on, either all changes are made or none. What undoing needs is there before the first

@@ -21,6 +21,11 @@ pub(crate) struct RollupArgs {
 }
 
 impl RollupArgs {
+    /// The period of roll-ups, if they are asked for.
+    pub(crate) const fn period(&self) -> Option<Period> {
+        self.rollup
+    }
+
     /// The destination, with roll-ups if they are asked for.
     pub(crate) fn apply(&self, spec: RecordsSpec) -> RecordsSpec {
         let rollup = self.rollup.map(|period| RollupSpec {

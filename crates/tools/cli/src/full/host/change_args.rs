@@ -57,7 +57,7 @@ written.
 
 With --forget nothing is restored. The old journal is kept as JOURNAL.forgotten.
 
-Exit status: 0 restored, 1 settings of somebody else were left, 3 impossible; nothing was changed, 5 a bug.";
+Exit status: 0 restored, or nothing was applied, 1 settings of somebody else were left, 3 impossible: the message names what was not restored; run it again, 5 a bug.";
 
 const STATUS_EXAMPLES: &str = "\
 Examples:

@@ -22,6 +22,9 @@ pub(super) fn run(args: &WatchArgs) -> Result<(), Failure> {
     if args.every.is_zero() {
         return Err(Failure::value("--every <TIME>", args.every, "expected a period, such as 1s"));
     }
+    if let (None, Some(period)) = (&args.records, args.rollup.period()) {
+        return Err(Failure::value("--rollup <PERIOD>", period, "it needs --records DIR/"));
+    }
     let stop = flag_on_signal()?;
     let has_screen = !args.plain && !args.quiet && io::stdout().is_terminal();
     let mut session = Session::start(&spec(args, has_screen)).map_err(|error| refused(&error))?;
@@ -63,10 +66,10 @@ pub(super) fn run(args: &WatchArgs) -> Result<(), Failure> {
     // Files are whole, however the table ended.
     let summary = session.end().map_err(|error| refused(&error))?;
     shown?;
-    if let Some(lost) = summary.and_then(|it| it.warning()) {
-        eprintln!("warning: {lost}");
+    match summary.and_then(|it| it.warning()) {
+        Some(lost) => Err(Failure::Environment(lost)),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 fn spec(args: &WatchArgs, has_screen: bool) -> WatchSpec {

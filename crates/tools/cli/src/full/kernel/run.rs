@@ -127,13 +127,21 @@ fn each_then_renew(
     line: impl Fn(Algorithm) -> String,
 ) -> Result<Others<Option<&'static str>>, Failure> {
     let mut done = Vec::new();
+    // One that is loaded already, or is not there, keeps none of the others back.
+    let mut missed = Ok(());
     let all = names.iter().try_for_each(|&algorithm| {
-        step(algorithm).map_err(failure)?;
+        match step(algorithm).map_err(failure) {
+            Err(Failure::Missed(reason)) => {
+                missed = Err(Failure::Missed(reason));
+                return Ok(());
+            }
+            made => made?,
+        }
         done.push(algorithm);
         stdout::write(line(algorithm).as_bytes())
     });
     let others = renew(done)?;
-    all.map(|()| others)
+    all.and(missed).map(|()| others)
 }
 
 /// Sets the default again in all namespaces where it is one of these: they keep the copy that was there when it was set.
@@ -181,6 +189,9 @@ fn unload(pins: &Pins, names: &[Algorithm]) -> Result<(), Failure> {
             }
             (Removed::Controller | Removed::Unpinned, 0) => {
                 format!("{algorithm} is unloaded\n")
+            }
+            (Removed::Controller | Removed::Unpinned, 1) => {
+                format!("{algorithm} is unloaded; 1 connection keeps it until its end\n")
             }
             (Removed::Controller | Removed::Unpinned, n) => {
                 format!("{algorithm} is unloaded; {n} connections keep it until they end\n")
