@@ -18,7 +18,7 @@ use crate::why::Limits;
 #[derive(Debug)]
 pub struct Tracker {
     connections: HashMap<u64, Box<Tracked>>,
-    /// Connections that ended since the latest pass, and those that ended in the period before it.
+    /// Connections that ended since the latest pass, and in the period before it.
     ending: Vec<Box<Tracked>>,
     closed: Vec<Box<Tracked>>,
     /// Whether the kernel reports destroyed sockets. If so, only a close event ends a connection.

@@ -271,7 +271,7 @@ fn settings_changed_by_others_are_skipped_and_reported() {
 
 /// `apply` over another program's value does not make that the value to restore.
 #[test]
-fn revert_restores_what_was_before_the_first_apply_whatever_others_set_since() {
+fn revert_restores_what_was_before_the_first_apply_also_over_foreign_values() {
     let before = Memory::new();
     let mut host = applied(ALL, None);
     let sysctls = SettingKey::File { path: "/etc/sysctl.d/99-uncork.conf".to_owned() };

@@ -164,7 +164,7 @@ pub(crate) fn shell(script: &str) -> String {
 }
 
 /// The host as other programs see it, without handles that the kernel chose.
-fn seen(root: &Path) -> String {
+pub(crate) fn seen(root: &Path) -> String {
     let script = "sysctl net.ipv4.tcp_congestion_control net.ipv4.tcp_wmem net.ipv4.tcp_rmem
         ip netns exec legacy sysctl net.ipv4.tcp_congestion_control
         tc qdisc show dev t0 | sed 's/ [0-9a-f]*: / /'; ip route; ip -6 route";
@@ -175,11 +175,11 @@ fn seen(root: &Path) -> String {
     shell(script) + &shell(&files)
 }
 
-fn live(scratch: &Scratch) -> LiveHost {
+pub(crate) fn live(scratch: &Scratch) -> LiveHost {
     LiveHost::new(StateDirectory::new(&scratch.path("state")), &scratch.path("root"))
 }
 
-fn root(scratch: &Scratch) -> std::path::PathBuf {
+pub(crate) fn root(scratch: &Scratch) -> std::path::PathBuf {
     let root = scratch.path("root");
     fs::create_dir_all(&root).unwrap();
     root

@@ -6,6 +6,7 @@ mod desired_states;
 mod faults;
 mod live;
 mod live_policies;
+mod live_routes;
 mod live_sequences;
 mod memory;
 mod model;

@@ -114,7 +114,7 @@ fn what_somebody_else_changes_ends_a_trial_and_is_left() {
     assert_eq!(host.values[&sysctl(NO_METRICS_SAVE)], Value::text("0"));
 }
 
-/// In a state that the host had already, there is no change to undo.
+/// In a state that the host had already, nothing has changed, so nothing is undone.
 #[test]
 fn what_somebody_else_changes_in_the_state_before_the_trial_is_left_too() {
     let mut host = host();

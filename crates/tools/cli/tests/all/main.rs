@@ -26,8 +26,6 @@ mod host_policy;
 #[cfg(target_os = "linux")]
 mod host_prove;
 #[cfg(target_os = "linux")]
-mod host_routes;
-#[cfg(target_os = "linux")]
 mod host_watch;
 mod lab;
 mod lab_directory;

@@ -18,7 +18,7 @@ pub(super) fn all() -> io::Result<Vec<(Prefix, Route)>> {
     Ok(preferred()?.into_iter().map(|(to, route, _)| (to, route)).collect())
 }
 
-/// The destinations of those that end by themselves.
+/// The destinations of routes that end by themselves.
 pub(super) fn temporary() -> io::Result<BTreeSet<Prefix>> {
     let temporary = preferred()?.into_iter().filter(|(.., is_temporary)| *is_temporary);
     Ok(temporary.map(|(to, ..)| to).collect())

@@ -144,7 +144,15 @@ fn revert(pins: &SteerPins, args: &CgroupArgs) -> Result<(), Failure> {
 
 fn status(pins: &SteerPins, args: &CgroupArgs, format: TextFormat) -> Result<(), Failure> {
     let (mut all, mut unguarded) = (Vec::new(), false);
-    for steered in chosen(pins, args)? {
+    let steered = match chosen(pins, args) {
+        // A document also says that nothing is steered.
+        Err(missed @ Failure::Missed(_)) if format == TextFormat::Json => {
+            print::document(format, &StatusDocument::new(&all), StatusDocument::text)?;
+            return Err(missed);
+        }
+        steered => steered?,
+    };
+    for steered in steered {
         if steered.status().map_err(failure)?.is_some_and(|status| status.is_unguarded()) {
             unguarded = true;
             guard_again(&steered);
@@ -224,6 +232,9 @@ fn explain(pins: &SteerPins, args: &SteerExplainArgs) -> Result<(), Failure> {
     }
     for steered in all {
         let explanation = steered.ask(&question).map_err(failure)?;
+        if let Some(active) = steered.active().map_err(failure)? {
+            warn_of_others(&steered, Path::new(&active.cgroup));
+        }
         print::document(args.format, &explanation, ExplanationDocument::text)?;
     }
     Ok(())
