@@ -94,7 +94,8 @@ impl TransportFigures {
     pub fn add(&mut self, other: &Self) {
         self.bytes_acked = self.bytes_acked.saturating_add(other.bytes_acked);
         self.bytes_sent = self.bytes_sent.saturating_add(other.bytes_sent);
-        self.bytes_retransmitted = self.bytes_retransmitted.saturating_add(other.bytes_retransmitted);
+        self.bytes_retransmitted =
+            self.bytes_retransmitted.saturating_add(other.bytes_retransmitted);
         self.packets_sent = self.packets_sent.saturating_add(other.packets_sent);
         self.packets_lost = self.packets_lost.saturating_add(other.packets_lost);
         self.packets_marked = self.packets_marked.saturating_add(other.packets_marked);

@@ -153,7 +153,15 @@ impl Row {
     pub fn of_closed(tracked: &Tracked) -> Self {
         let row = Self::of(tracked);
         let limits = tracked.limits;
-        Self { connections: 0, active: 0, cwnd_bytes: 0, in_flight_bytes: 0, limits, bbr: None, ..row }
+        Self {
+            connections: 0,
+            active: 0,
+            cwnd_bytes: 0,
+            in_flight_bytes: 0,
+            limits,
+            bbr: None,
+            ..row
+        }
     }
 
     /// Groups the rows of connections.

@@ -154,7 +154,8 @@ fn is_application(before: Option<&SocketSample>, now: &SocketSample) -> bool {
 /// Whether data is in flight, none waits, and the window had room for more. Every transfer also
 /// ends like this, so one sample alone is not enough.
 fn trickles(socket: &SocketSample) -> bool {
-    let has_room = socket.in_flight_bytes.saturating_add(socket.mss_bytes.into()) < socket.cwnd_bytes;
+    let has_room =
+        socket.in_flight_bytes.saturating_add(socket.mss_bytes.into()) < socket.cwnd_bytes;
     let is_sending = socket.in_flight_bytes > 0 && socket.unsent_bytes == 0;
     is_sending && has_room && !socket.is_send_buffer_full
 }

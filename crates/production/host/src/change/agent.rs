@@ -365,7 +365,12 @@ pub fn confirm(host: &mut impl Host) -> Result<Report> {
 pub fn revert(host: &mut impl Host) -> Result<Report> {
     let (mut journal, mut undone) = recover(host)?;
     if journal.open.is_some() {
-        undone = Some(undo(host, &mut journal, UndoReason::Reverted, "not all settings could be restored")?);
+        undone = Some(undo(
+            host,
+            &mut journal,
+            UndoReason::Reverted,
+            "not all settings could be restored",
+        )?);
     }
     let mut left = Vec::new();
     let mut steps = Vec::new();

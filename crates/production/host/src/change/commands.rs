@@ -48,7 +48,10 @@ fn ip(to: &str, before: &Value, after: &Value) -> String {
         && let beyond = route::beyond_path(route)
         && !beyond.is_empty()
     {
-        return format!("# route to {to}: only `uncork host apply` keeps its {}", beyond.join(", "));
+        return format!(
+            "# route to {to}: only `uncork host apply` keeps its {}",
+            beyond.join(", ")
+        );
     }
     let ip = if to.contains(':') { "ip -6 route" } else { "ip route" };
     match (before, after) {

@@ -505,7 +505,8 @@ impl<H: Host> ChangePlanner<'_, H> {
         }
         for (setting, (current, desired)) in std::mem::take(&mut self.goals) {
             let earlier = self.changes.get(&setting);
-            let foreign = earlier.filter(|it| !it.after.holds(&current) && !it.before.holds(&current));
+            let foreign =
+                earlier.filter(|it| !it.after.holds(&current) && !it.before.holds(&current));
             let before = match (earlier, &setting) {
                 // Another program's route has its gateway; that of the one before may be gone.
                 (Some(_), SettingKey::Route { .. }) if foreign.is_some() => current.clone(),

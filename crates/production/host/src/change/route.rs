@@ -304,7 +304,9 @@ fn option(metric: &RouteMetric, locks: u32) -> Option<String> {
         RouteMetric::FastopenNoCookie(n) => ("fastopen_no_cookie", n),
         _ => return None,
     };
-    let is_locked = 1_u32.checked_shl(netlink_packet_core::Nla::kind(metric).into()).is_some_and(|bit| locks & bit != 0);
+    let is_locked = 1_u32
+        .checked_shl(netlink_packet_core::Nla::kind(metric).into())
+        .is_some_and(|bit| locks & bit != 0);
     let lock = if is_locked { "lock " } else { "" };
     Some(format!(" {name} {lock}{number}"))
 }
@@ -318,7 +320,9 @@ fn unnamed(message: &RouteMessage) -> Vec<&'static str> {
     let mut names = Vec::new();
     for attribute in &message.attributes {
         match attribute {
-            RouteAttribute::Metrics(metrics) => names.extend(metrics.iter().filter_map(unnamed_metric)),
+            RouteAttribute::Metrics(metrics) => {
+                names.extend(metrics.iter().filter_map(unnamed_metric))
+            }
             RouteAttribute::MultiPath(hops) => {
                 let attributes = hops.iter().flat_map(|hop| &hop.attributes);
                 names.extend(attributes.filter_map(unnamed_attribute));
@@ -334,7 +338,9 @@ fn unnamed_attribute(attribute: &RouteAttribute) -> Option<&'static str> {
     match attribute {
         RouteAttribute::Encap(_) => Some("encap"),
         RouteAttribute::Realm(_) => Some("realm"),
-        RouteAttribute::Preference(preference) if *preference != RoutePreference::Medium => Some("pref"),
+        RouteAttribute::Preference(preference) if *preference != RoutePreference::Medium => {
+            Some("pref")
+        }
         // The first is part of `encap`; the last two describe the state of a route.
         RouteAttribute::EncapType(_)
         | RouteAttribute::Preference(_)

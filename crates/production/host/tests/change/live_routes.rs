@@ -34,7 +34,9 @@ fn commands(plan: &Plan) -> Vec<String> {
 fn what_leads_nowhere_or_expires_stays_as_it_is() {
     in_namespaces("live_routes::what_leads_nowhere_or_expires_stays_as_it_is", |scratch| {
         for kind in ["blackhole", "unreachable", "prohibit", "throw"] {
-            shell(&format!("ip route add {kind} 198.18.0.0/16; ip -6 route add {kind} 2001:db8:18::/48"));
+            shell(&format!(
+                "ip route add {kind} 198.18.0.0/16; ip -6 route add {kind} 2001:db8:18::/48"
+            ));
             let before = seen(&root(scratch));
             for to in ["198.18.0.0/16", "198.18.3.0/24", "2001:db8:18::/48", "2001:db8:18:1::/64"] {
                 let error = apply_text(&mut host(scratch), &routes_to(&[to]), None).unwrap_err();

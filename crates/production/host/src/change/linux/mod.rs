@@ -10,6 +10,7 @@ mod routes;
 mod state;
 mod sysctl;
 
+use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -24,6 +25,7 @@ use crate::collect::is_initial;
 use crate::netlink::Netlink;
 pub use guard::watch;
 pub use others::OtherJournal;
+use routes::MainTable;
 pub use state::StateDirectory;
 
 /// The caller's network namespace, and the files of the host.
@@ -52,6 +54,8 @@ impl Host for LiveHost {
             let words = text.as_text().unwrap_or_default().split(' ');
             Ok(words.map(str::to_owned).collect())
         };
+        let MainTable { routes, closed, temporary } =
+            routes::main_table().map_err(routes::unreadable)?;
         let program = std::env::current_exe();
         let program = program.map_err(|error| HostError(format!("this program: {error}")))?;
         Ok(HostContext {
@@ -60,9 +64,9 @@ impl Host for LiveHost {
             is_initial: is_initial(),
             boots: namespace::boots(),
             has_systemd: guard::has_systemd(),
-            routes: routes::all().map_err(routes::unreadable)?,
-            closed: routes::closed().map_err(routes::unreadable)?,
-            temporary: routes::temporary().map_err(routes::unreadable)?,
+            routes,
+            closed,
+            temporary,
             program: program.display().to_string(),
             state: self.state.path().display().to_string(),
         })
@@ -85,9 +89,11 @@ impl Host for LiveHost {
     /// The routes are read at once.
     fn read_all(&mut self, settings: &[&SettingKey]) -> Result<Vec<Value>, HostError> {
         let has_routes = settings.iter().any(|setting| matches!(setting, SettingKey::Route { .. }));
-        let routes =
-            if has_routes { routes::all().map_err(routes::unreadable)? } else { Vec::new() };
-        let routes = routes::by_name(routes);
+        let routes = if has_routes {
+            routes::by_name(routes::main_table().map_err(routes::unreadable)?.routes)
+        } else {
+            HashMap::new()
+        };
         let mut read = |setting: &&SettingKey| match setting {
             SettingKey::Route { to } => {
                 Ok(routes.get(to).cloned().map_or(Value::Absent, Value::Route))

@@ -13,29 +13,37 @@ use super::super::route;
 use super::super::setting::{Route, SettingKey, Value};
 use super::{netlink, qdisc, remedy, sysctl};
 
-/// The unicast routes of the main table; of several to one destination the preferred one.
-pub(super) fn all() -> io::Result<Vec<(Prefix, Route)>> {
-    Ok(preferred()?.into_iter().map(|(to, route, _)| (to, route)).collect())
+/// What the main table has.
+pub(super) struct MainTable {
+    /// Its unicast routes; of several to one destination the preferred one.
+    pub(super) routes: Vec<(Prefix, Route)>,
+    /// Destinations that lead nowhere: no unicast route to them is preferred.
+    pub(super) closed: BTreeSet<Prefix>,
+    /// Destinations of routes that end by themselves.
+    pub(super) temporary: BTreeSet<Prefix>,
 }
 
-/// The destinations of routes that end by themselves.
-pub(super) fn temporary() -> io::Result<BTreeSet<Prefix>> {
-    let temporary = preferred()?.into_iter().filter(|(.., is_temporary)| *is_temporary);
-    Ok(temporary.map(|(to, ..)| to).collect())
-}
-
-fn preferred() -> io::Result<Vec<(Prefix, Route, bool)>> {
+pub(super) fn main_table() -> io::Result<MainTable> {
     netlink(|netlink| {
         let names = qdisc::interfaces(netlink)?;
-        let mut routes = Vec::new();
+        let (mut routes, mut closed) = (Vec::new(), Vec::new());
         netlink.routes(|message| {
             let found = route::of(&message, &names);
             routes.extend(found.map(|found| (found, route::is_temporary(&message))));
+            closed.extend(route::closed(&message));
         })?;
         // The smallest metric is preferred.
         routes.sort_by_key(|((to, metric, _), _)| (*to, *metric));
         routes.dedup_by_key(|((to, ..), _)| *to);
-        Ok(routes.into_iter().map(|((to, _, route), ends)| (to, route, ends)).collect())
+        let open: BTreeMap<_, _> =
+            routes.iter().map(|((to, metric, _), _)| (*to, *metric)).collect();
+        closed.retain(|(to, metric)| open.get(to).is_none_or(|open| metric < open));
+        let temporary = routes.iter().filter(|(_, is_temporary)| *is_temporary);
+        Ok(MainTable {
+            temporary: temporary.map(|((to, ..), _)| *to).collect(),
+            closed: closed.into_iter().map(|(to, _)| to).collect(),
+            routes: routes.into_iter().map(|((to, _, route), _)| (to, route)).collect(),
+        })
     })
 }
 
@@ -44,28 +52,12 @@ pub(super) fn unreadable(error: io::Error) -> HostError {
     HostError(format!("routes: {error}"))
 }
 
-/// The destinations in the main table that lead nowhere: no unicast route to them is preferred.
-pub(super) fn closed() -> io::Result<BTreeSet<Prefix>> {
-    netlink(|netlink| {
-        let (mut closed, mut open) = (Vec::new(), BTreeMap::new());
-        netlink.routes(|message| {
-            closed.extend(route::closed(&message));
-            if let Some((to, metric, _)) = route::of(&message, &BTreeMap::new()) {
-                let preferred = open.entry(to).or_insert(metric);
-                *preferred = metric.min(*preferred);
-            }
-        })?;
-        closed.retain(|(to, metric)| open.get(to).is_none_or(|open| metric < open));
-        Ok(closed.into_iter().map(|(to, _)| to).collect())
-    })
-}
-
 pub(super) fn by_name(routes: Vec<(Prefix, Route)>) -> HashMap<String, Route> {
     routes.into_iter().map(|(to, route)| (to.to_string(), route)).collect()
 }
 
 pub(super) fn read(to: &str) -> io::Result<Value> {
-    let found = all()?.into_iter().find(|(prefix, _)| prefix.to_string() == to);
+    let found = main_table()?.routes.into_iter().find(|(prefix, _)| prefix.to_string() == to);
     Ok(found.map_or(Value::Absent, |(_, route)| Value::Route(route)))
 }
 

@@ -101,7 +101,10 @@ fn report(ended: &TestResult, format: TextFormat, directory: Option<&Path>) -> R
             .map_err(|error| Failure::output(directory, &error))?;
     }
     if let Some(summary) = records.filter(|summary| summary.lost > 0) {
-        eprintln!("warning: {} records were lost: the disk was full, or they came faster than they are written", summary.lost);
+        eprintln!(
+            "warning: {} records were lost: the disk was full, or they came faster than they are written",
+            summary.lost
+        );
     }
     printed.and_then(|()| status(document, stop.as_ref()))
 }

@@ -80,7 +80,12 @@ fn paced_bursts(policy: &Policy) -> Vec<String> {
     let names: BTreeSet<&str> = bursts.filter_map(|it| it.tcp.as_deref()).collect();
     let paced = names.into_iter().filter(|name| name.contains("bbr"));
     paced
-        .map(|name| format!("{}: initial_rate = \"burst\" has no effect with {name}, which paces itself", policy.name()))
+        .map(|name| {
+            format!(
+                "{}: initial_rate = \"burst\" has no effect with {name}, which paces itself",
+                policy.name()
+            )
+        })
         .collect()
 }
 
