@@ -9,7 +9,8 @@
 `cost`: one thread opens and closes connections over loopback, from random addresses, some hundred at once. Policies
 take turns with no program and with an empty one, each without a recorder of its connections and with one. Nanoseconds
 are the kernel's own statistics of BPF programs; what they add is that of the empty program. The thread's CPU time per
-connection, measured without statistics, is reported, too: its noise is larger than what a program takes.
+connection, measured without statistics, is reported, too: its noise is larger than what a program takes. With `--bytes`
+each connection also sends these bytes, in packets of 1500: its start is followed.
 
 `record`: the same connections, all of them recorded. Each must have a record.
 
@@ -160,7 +161,17 @@ def client_from(draw: random.Random) -> str:
 # --- cost ---
 
 
-def connect(listener: socket.socket, count: int, at_once: int, draw: random.Random) -> None:
+def send(server: socket.socket, client: socket.socket, size: int) -> None:
+    """All of it arrives: the buffers of both sides hold less."""
+    left, server_left = size, memoryview(bytes(size))
+    server.setblocking(False)
+    while left:
+        with contextlib.suppress(BlockingIOError):
+            server_left = server_left[server.send(server_left) :]
+        left -= len(client.recv(1 << 20))
+
+
+def connect(listener: socket.socket, count: int, at_once: int, draw: random.Random, size: int = 0) -> None:
     address = listener.getsockname()
     for _ in range(count // at_once):
         pairs = []
@@ -168,6 +179,8 @@ def connect(listener: socket.socket, count: int, at_once: int, draw: random.Rand
             client = socket.create_connection(address, 10, (client_from(draw), 0))
             pairs.append((client, listener.accept()[0]))
         for client, server in pairs:
+            if size:
+                send(server, client, size)
             server.close()
             client.close()
 
@@ -264,6 +277,8 @@ def program_of(name: str, arguments: argparse.Namespace, cgroup: Path, files: Pa
 
 
 def cost(arguments: argparse.Namespace, cgroup: Path, files: Path) -> None:
+    if arguments.bytes:
+        subprocess.run(["ip", "link", "set", "lo", "mtu", "1500"], check=True)
     write_table(files / "networks.table", 1, 1)
     for name, text in POLICIES.items():
         (files / f"{name}.toml").write_text(text)
@@ -279,15 +294,15 @@ def cost(arguments: argparse.Namespace, cgroup: Path, files: Path) -> None:
             # Each begins as often as the others.
             for name in names[number % len(names) :] + names[: number % len(names)]:
                 with program_of(name, arguments, cgroup, files) as ask:
-                    count = arguments.connections
-                    connect(listener, arguments.at_once, arguments.at_once, draw)
+                    count, size = arguments.connections, arguments.bytes
+                    connect(listener, arguments.at_once, arguments.at_once, draw, size)
                     STATISTICS.write_text("0")
                     began = cpu_ns()
-                    connect(listener, count, arguments.at_once, draw)
+                    connect(listener, count, arguments.at_once, draw, size)
                     times[name].append((cpu_ns() - began) / count)
                     STATISTICS.write_text("1")
                     before = ask()
-                    connect(listener, count, arguments.at_once, draw)
+                    connect(listener, count, arguments.at_once, draw, size)
                     after = ask()
                     spent, times_run = (now - then for now, then in zip(after, before, strict=True))
                     statistics_of[name].append((spent / count, times_run / count))
@@ -487,6 +502,7 @@ def main() -> None:
     one.add_argument("--rounds", type=int, default=5)
     one.add_argument("--connections", type=int, default=10_000, help="in each round")
     one.add_argument("--at-once", type=int, default=500, help="how many of them are open at once")
+    one.add_argument("--bytes", type=int, default=0, help="that each sends [default: 0]")
     one.add_argument("--policy", action="append", help="only this one (repeatable)")
     second = what.add_parser("record")
     second.set_defaults(run=record)

@@ -19,12 +19,17 @@ enum {
 	AF_INET = 2,
 	AF_INET6 = 10,
 	TCP_CLOSE = 7,
+	TCP_INFINITE_SSTHRESH = 0x7fffffff,
+	SK_PACING_NONE = 0,
+	TIMEOUT = 8, /* BPF_SOCK_OPS_RTO_CB */
+	RESENT = 9, /* BPF_SOCK_OPS_RETRANS_CB */
 	OPENED = 4, /* BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB */
 	ACCEPTED = 5, /* BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB */
 	STATE = 10, /* BPF_SOCK_OPS_STATE_CB */
 	LISTENS = 11, /* BPF_SOCK_OPS_TCP_LISTEN_CB */
 	RTT = 12, /* BPF_SOCK_OPS_RTT_CB */
 	REPORT_RTT = 8, /* BPF_SOCK_OPS_RTT_CB_FLAG */
+	REPORT_START = 8 | 2 | 1, /* and those of RETRANS and RTO */
 	TCP_BPF_IW = 1001,
 	XDP_PASS = 2,
 };
@@ -46,11 +51,55 @@ enum {
 /* Of SO_MAX_PACING_RATE: no limit. The number below it turns the kernel's pacing on, and limits nothing. */
 #define NO_CAP 0xffffffffU
 #define PACED 0xfffffffeU
+/* Of the ring of ends. */
+#define RING_BYTES (1 << 21)
+#define SMALL_RESPONSE 100000
+/* Round trips for which a start is followed. */
+#define MAX_ROUNDS 64
+/* The round trips that the initial window decides. */
+#define EARLY_ROUNDS 2
+#define MAX_U16 0xffffU
+/* Of a start: it is observed; its first flight was paced, or was not; a retransmission timeout has passed. */
+#define OBSERVED 1
+#define WAS_PACED 2
+#define WAS_NOT_PACED 4
+#define TIMED_OUT 8
+/* 100 kB had left before the latest round trip. */
+#define HAD_SENT_ENOUGH 16
+/* What ended it. */
+#define BY_LOSS 1
+#define BY_MARK 2
+#define BY_TIMEOUT 3
+#define BY_DELAY 4
 
 static long (*bpf_getsockopt)(void *ctx, int level, int name, void *value, int length) = (void *)57;
 static long (*bpf_sock_ops_cb_flags_set)(void *ctx, int flags) = (void *)59;
 static long (*bpf_ringbuf_output)(void *ring, void *data, u64 size, u64 flags) = (void *)130;
+static u64 (*bpf_ringbuf_query)(void *ring, u64 flags) = (void *)134;
+static struct tcp_sock *(*bpf_skc_to_tcp_sock)(void *sk) = (void *)137;
 static u64 (*bpf_ktime_get_tai_ns)(void) = (void *)208;
+
+/* What the running kernel has where it says (CO-RE). */
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct sock {
+	u32 sk_pacing_status;
+};
+
+struct tcp_rack {
+	u64 mstamp; /* when the packet left that was sent last of all that arrived */
+};
+
+struct tcp_sock {
+	struct tcp_rack rack;
+	u64 tcp_mstamp; /* now */
+	u32 delivered_ce;
+	u32 prior_cwnd;
+	u32 prior_ssthresh;
+};
+#pragma clang attribute pop
+
+/* Whether the kernel describes its types; set by the loader. */
+const volatile u32 has_types = 0;
 
 /* As in linux/bpf.h, which keeps it for programs. */
 struct bpf_sock_ops {
@@ -67,7 +116,10 @@ struct bpf_sock_ops {
 	u32 snd_cwnd;
 	u32 srtt_us;
 	u32 bpf_sock_ops_cb_flags;
-	u32 fields[20];
+	u32 state, rtt_min, snd_ssthresh, rcv_nxt, snd_nxt, snd_una, mss_cache;
+	u32 ecn_flags, rate_delivered, rate_interval_us, packets_out;
+	u32 fields[7];
+	u32 sacked_out, sk_txhash;
 	u64 bytes[2];
 	void *sk;
 };
@@ -154,6 +206,7 @@ struct counts {
 struct end {
 	u64 cookie;
 	struct decision decision;
+	struct start start;
 	char active[NAME];
 };
 
@@ -224,7 +277,7 @@ struct {
 /* This one and the next stay when another policy is activated, as `sockets` does. */
 struct {
 	NUMBER(type, MAP_RINGBUF);
-	NUMBER(max_entries, 1 << 20);
+	NUMBER(max_entries, RING_BYTES);
 } ends SECTION(".maps");
 
 /* How many ends found no room in the ring. */
@@ -532,6 +585,147 @@ static always_inline void end_rate(struct bpf_sock_ops *ops, u32 cap)
 	bpf_setsockopt(ops, SOL_SOCKET, SO_MAX_PACING_RATE, &cap, sizeof(cap));
 }
 
+/* Whether a recorder reads the ring: without one it fills up, and starts are not observed. */
+static always_inline int is_read(void)
+{
+	return bpf_ringbuf_query(&ends, 0) < RING_BYTES / 2;
+}
+
+static always_inline int is_before(u32 sequence, u32 other)
+{
+	return (s32)(sequence - other) < 0;
+}
+
+static always_inline u16 narrow(u32 count)
+{
+	return count > MAX_U16 ? MAX_U16 : count;
+}
+
+/* The kernel's socket; 0 if the kernel does not describe it. */
+static always_inline struct tcp_sock *tcp_sock_of(struct bpf_sock_ops *ops)
+{
+	void *sk;
+
+	if (!has_types)
+		return 0;
+	sk = ops->sk;
+	return sk ? bpf_skc_to_tcp_sock(sk) : 0;
+}
+
+/* Whether the first flight was paced: pacing goes on for the connection's life. */
+static always_inline void note_pacing(struct start *start, struct tcp_sock *tcp)
+{
+	if (!tcp || start->flags & (WAS_PACED | WAS_NOT_PACED))
+		return;
+	start->flags |= ((struct sock *)tcp)->sk_pacing_status != SK_PACING_NONE ? WAS_PACED : WAS_NOT_PACED;
+}
+
+/* Slow start has ended if its threshold is known. A reduction of the window keeps what the window and the threshold were before; the threshold
+ * was known then if the controller had ended slow start itself (HyStart), which also sets it to the window.
+ */
+static always_inline void note_exit(struct bpf_sock_ops *ops, struct start *start, struct tcp_sock *tcp)
+{
+	u32 threshold = ops->snd_ssthresh, before, window;
+
+	if (start->exit || threshold >= TCP_INFINITE_SSTHRESH || !tcp)
+		return;
+	window = tcp->prior_cwnd;
+	before = tcp->prior_ssthresh;
+	start->exit_end = ops->snd_nxt;
+	if (!window || (before && before < TCP_INFINITE_SSTHRESH)) {
+		start->exit = BY_DELAY;
+		window = window ? before : threshold;
+	} else if (start->flags & TIMED_OUT) {
+		start->exit = BY_TIMEOUT;
+	} else {
+		start->exit = !start->lost && tcp->delivered_ce ? BY_MARK : BY_LOSS;
+	}
+	start->exit_window = narrow(window);
+}
+
+/* Whether a packet has arrived that was sent since the latest round trip began. */
+static always_inline int has_round_ended(struct bpf_sock_ops *ops, const struct start *start, struct tcp_sock *tcp)
+{
+	u32 acknowledged = ops->snd_una;
+
+	if (!start->rounds)
+		return acknowledged != start->first || ops->sacked_out;
+	return tcp && !is_before(tcp->rack.mstamp, start->round_began);
+}
+
+static always_inline void count_round(struct bpf_sock_ops *ops, struct start *start, struct tcp_sock *tcp)
+{
+	u32 next = ops->snd_nxt, acknowledged = ops->snd_una;
+
+	start->rounds++;
+	/* Without losses, what had left before the latest round trip was acknowledged in it. */
+	if (!start->rounds_to_100kb && acknowledged - start->first >= SMALL_RESPONSE)
+		start->rounds_to_100kb = start->rounds - (start->flags & HAD_SENT_ENOUGH && !start->lost);
+	if (next - start->first >= SMALL_RESPONSE)
+		start->flags |= HAD_SENT_ENOUGH;
+	if (start->rounds == EARLY_ROUNDS)
+		start->early_end = next;
+	if (tcp)
+		start->round_began = tcp->tcp_mstamp;
+}
+
+/* Whether nothing remains to be seen: packets of the start and of the first round trips may still be lost. */
+static always_inline int is_over(const struct start *start, u32 acknowledged)
+{
+	if (start->rounds >= MAX_ROUNDS)
+		return 1;
+	return start->rounds > EARLY_ROUNDS && start->rounds_to_100kb && start->exit &&
+	       !is_before(acknowledged, start->early_end) && !is_before(acknowledged, start->exit_end);
+}
+
+/* The kernel reports the round-trip time once for each, when the first of its packets is acknowledged. No answer has left yet. */
+static always_inline void end_round(struct bpf_sock_ops *ops, struct start *start)
+{
+	struct tcp_sock *tcp = tcp_sock_of(ops);
+
+	note_pacing(start, tcp);
+	/* In recovery, a round trip may have been counted already. */
+	if (!tcp || has_round_ended(ops, start, tcp))
+		count_round(ops, start, tcp);
+	note_exit(ops, start, tcp);
+	if (is_over(start, ops->snd_una))
+		bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags & ~REPORT_START);
+}
+
+/* Packets were sent again, from `sequence` on. */
+static always_inline void resent(struct bpf_sock_ops *ops)
+{
+	struct kept *kept = kept_of(bpf_get_socket_cookie(ops));
+	u32 sequence = ops->args[0], packets = ops->args[1], failed = ops->args[2];
+	u32 outstanding = ops->packets_out, reported = ops->sacked_out;
+	struct tcp_sock *tcp;
+	struct start *start;
+
+	if (!kept || !(kept->start.flags & OBSERVED) || failed)
+		return;
+	start = &kept->start;
+	tcp = tcp_sock_of(ops);
+	if (start->rounds < MAX_ROUNDS && has_round_ended(ops, start, tcp))
+		count_round(ops, start, tcp);
+	if (start->rounds < EARLY_ROUNDS || is_before(sequence, start->early_end))
+		start->early_resent = narrow(start->early_resent + packets);
+	if (!start->exit || is_before(sequence, start->exit_end))
+		start->lost += packets;
+	if (start->exit)
+		return;
+	note_exit(ops, start, tcp);
+	if (start->exit == BY_LOSS || start->exit == BY_TIMEOUT)
+		start->exit_in_flight = narrow(outstanding - reported);
+}
+
+static always_inline void timed_out(struct bpf_sock_ops *ops)
+{
+	struct kept *kept = kept_of(bpf_get_socket_cookie(ops));
+
+	if (kept)
+		kept->start.flags |= TIMED_OUT;
+}
+
 static always_inline void begin(struct bpf_sock_ops *ops, int is_opened)
 {
 	u32 zero = 0;
@@ -540,6 +734,7 @@ static always_inline void begin(struct bpf_sock_ops *ops, int is_opened)
 	struct decision decision = {};
 	struct counts *counts;
 	struct client client;
+	struct kept *kept;
 	int callbacks = REPORT_STATES;
 
 	if (!head)
@@ -557,7 +752,13 @@ static always_inline void begin(struct bpf_sock_ops *ops, int is_opened)
 		decision.flags = RATED;
 		callbacks |= REPORT_RTT;
 	}
-	if (keep(bpf_get_socket_cookie(ops), &decision)) {
+	kept = keep(bpf_get_socket_cookie(ops), &decision);
+	if (kept) {
+		if (is_read()) {
+			kept->start.first = ops->snd_nxt;
+			kept->start.flags = OBSERVED;
+			callbacks |= REPORT_START;
+		}
 		bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags | callbacks);
 		return;
 	}
@@ -567,18 +768,13 @@ static always_inline void begin(struct bpf_sock_ops *ops, int is_opened)
 		end_rate(ops, outcome->pacing_cap);
 }
 
-/* The first acknowledgement ends the initial rate. A policy that was applied meanwhile does not know the connection's cap. Other
- * programs ask for these callbacks, too.
- */
-static always_inline void acknowledged(struct bpf_sock_ops *ops)
+/* The first acknowledgement ends the initial rate. A policy that was applied meanwhile does not know the connection's cap. */
+static always_inline void end_initial_rate(struct bpf_sock_ops *ops, struct kept *kept)
 {
-	struct kept *kept = kept_of(bpf_get_socket_cookie(ops));
 	const struct outcome *outcome;
 	const struct head *head;
 	u32 number = 0, cap = 0;
 
-	if (!kept || !(kept->decision.flags & RATED))
-		return;
 	kept->decision.flags &= ~RATED;
 	head = lookup(&heads, &number);
 	if (head && kept->decision.policy == head->policy) {
@@ -588,7 +784,21 @@ static always_inline void acknowledged(struct bpf_sock_ops *ops)
 			cap = outcome->pacing_cap;
 	}
 	end_rate(ops, cap);
-	bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags & ~REPORT_RTT);
+	if (!(kept->start.flags & OBSERVED))
+		bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags & ~REPORT_RTT);
+}
+
+/* Other programs ask for these callbacks, too. */
+static always_inline void acknowledged(struct bpf_sock_ops *ops)
+{
+	struct kept *kept = kept_of(bpf_get_socket_cookie(ops));
+
+	if (!kept)
+		return;
+	if (kept->decision.flags & RATED)
+		end_initial_rate(ops, kept);
+	if (kept->start.flags & OBSERVED)
+		end_round(ops, &kept->start);
 }
 
 /* What a connection can negotiate depends on its listener's controller. A server that has set one itself keeps it. */
@@ -609,6 +819,23 @@ static always_inline void listens(struct bpf_sock_ops *ops)
 	}
 }
 
+/* The connection ends, its start perhaps with it. */
+static always_inline void end_start(struct bpf_sock_ops *ops, struct start *start)
+{
+	struct tcp_sock *tcp;
+
+	if (!(start->flags & OBSERVED))
+		return;
+	start->mss = ops->mss_cache;
+	if (start->rounds >= MAX_ROUNDS)
+		return;
+	tcp = tcp_sock_of(ops);
+	note_pacing(start, tcp);
+	note_exit(ops, start, tcp);
+	if (!start->rounds_to_100kb && ops->snd_una - start->first >= SMALL_RESPONSE)
+		start->rounds_to_100kb = start->rounds ? start->rounds : 1;
+}
+
 static always_inline void end(struct bpf_sock_ops *ops)
 {
 	struct end end = {};
@@ -622,7 +849,9 @@ static always_inline void end(struct bpf_sock_ops *ops)
 	kept = kept_of(end.cookie);
 	if (!kept)
 		return;
+	end_start(ops, &kept->start);
 	end.decision = kept->decision;
+	end.start = kept->start;
 	/* After it was read: an exchange is a barrier. */
 	__sync_lock_test_and_set(&kept->cookie, 0);
 	if (end.decision.flags & LISTENER)
@@ -650,6 +879,12 @@ SECTION("sockops") int steer(struct bpf_sock_ops *ops)
 		break;
 	case RTT:
 		acknowledged(ops);
+		break;
+	case RESENT:
+		resent(ops);
+		break;
+	case TIMEOUT:
+		timed_out(ops);
 		break;
 	case STATE:
 		end(ops);

@@ -33,9 +33,22 @@ struct decision {
 	u16 window; /* packets that it began with, as the kernel has them */
 };
 
+/* How a connection started, while a recorder reads (steer.bpf.c). Mirrored in src/start.rs. */
+struct start {
+	u32 first, early_end, exit_end; /* sequence numbers: where the data began, and what the first two round trips and the start end before */
+	u32 round_began; /* the kernel's microseconds */
+	u32 lost; /* packets of the start that were sent again */
+	u16 early_resent; /* packets of the first two round trips that were sent again */
+	u16 exit_window, exit_in_flight; /* packets */
+	u16 mss;
+	u8 rounds, rounds_to_100kb; /* 0: not yet */
+	u8 exit, flags;
+};
+
 /* A place in the table of connections. */
 struct kept {
 	struct decision decision;
+	struct start start;
 	u64 cookie; /* the socket's; 0 if the place is free. The last: user space writes from the front. */
 };
 
@@ -77,8 +90,8 @@ static always_inline struct kept *kept_of(u64 cookie)
 	return 0;
 }
 
-/* Whether there was a place. */
-static always_inline int keep(u64 cookie, const struct decision *decision)
+/* The connection's new place; 0 without room. */
+static always_inline struct kept *keep(u64 cookie, const struct decision *decision)
 {
 	struct kept *kept;
 
@@ -86,7 +99,8 @@ static always_inline int keep(u64 cookie, const struct decision *decision)
 		kept = place(cookie, i);
 		if (kept && !kept->cookie && !__sync_val_compare_and_swap(&kept->cookie, 0, cookie)) {
 			kept->decision = *decision;
-			return 1;
+			kept->start = (struct start){};
+			return kept;
 		}
 	}
 	return 0;

@@ -14,7 +14,7 @@ use uncork_policy::{Flat, InitialRate, Origins, Outcome, Policy};
 
 use crate::description::Description;
 use crate::error::Error;
-use crate::layout::NAME;
+use crate::layout::{ConnectionEntry, NAME};
 use crate::listeners::{self, ListenerChanges};
 use crate::pending::{PendingRecords, post};
 use crate::pins::{CgroupPins, SteerPins, remove_directory};
@@ -173,12 +173,16 @@ fn pin(
     own.archive(description.key(), &blob)
 }
 
-/// The maps that outlive a policy: pinned ones, or new ones.
+/// The maps that outlive a policy: pinned ones, or new ones. Those of another version of uncork are replaced: the connections in them keep
+/// their settings.
 fn shared(own: &CgroupPins, object: &Object) -> Result<Shared, Error> {
     let pinned = [own.sockets(), own.ends(), own.lost()].map(|path| Map::open(&path));
     let [sockets, ends, lost] = pinned;
     if let (Some(sockets), Some(ends), Some(lost)) = (sockets?, ends?, lost?) {
-        return Ok(Shared { sockets, ends, lost });
+        if sockets.value_size() == size_of::<ConnectionEntry>() {
+            return Ok(Shared { sockets, ends, lost });
+        }
+        own.remove_shared()?;
     }
     let shared = tables::shared(object)?;
     shared.sockets.pin(&own.sockets())?;

@@ -6,6 +6,7 @@ use uncork_units::Rate;
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
 use crate::question::Answer;
+use crate::start::StartFigures;
 
 /// Bytes of a controller's name, with its end.
 pub(crate) const NAME: usize = 16;
@@ -22,9 +23,11 @@ const LISTENER: u16 = 4;
 const PACED: u32 = u32::MAX - 1;
 
 /// The structures in the types of `steer.bpf.o`. Close events and questions are not among them: no map has them.
-pub(crate) const STEER: [Layout; 12] = [
+pub(crate) const STEER: [Layout; 13] = [
     layout!(Decision = "decision": policy, unit, outcome, flags, window),
-    layout!(ConnectionEntry = "kept": decision, cookie),
+    layout!(ConnectionEntry = "kept": decision, start, cookie),
+    layout!(StartFigures = "start": first, early_end, exit_end, round_began, lost, early_resent, exit_window, exit_in_flight, mss,
+            rounds, rounds_to_100kb, exit, flags),
     layout!(PolicyHead = "head": policy, opened, others, tai_offset, roots, has_ports, has_windows, listener, inherited),
     layout!(TableLine = "line": words),
     layout!(NetworkRow = "row": count, candidates),
@@ -38,8 +41,12 @@ pub(crate) const STEER: [Layout; 12] = [
 ];
 
 /// The structures in the types of `move.bpf.o`.
-pub(crate) const MOVE: [Layout; 3] =
-    [STEER[0], STEER[1], layout!(MoveTarget = "target": decision, controller, cap, unused)];
+pub(crate) const MOVE: [Layout; 4] = [
+    STEER[0],
+    STEER[1],
+    STEER[2],
+    layout!(MoveTarget = "target": decision, controller, cap, unused),
+];
 
 /// The decision for a connection.
 #[repr(C)]
@@ -84,10 +91,11 @@ pub(crate) fn places(cookie: u64) -> impl Iterator<Item = u32> {
 #[derive(Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 pub(crate) struct ConnectionEntry {
     pub(crate) decision: Decision,
+    pub(crate) start: StartFigures,
     /// The socket's; 0 of a free place.
     pub(crate) cookie: u64,
 }
-const _: () = assert!(size_of::<ConnectionEntry>() == 32);
+const _: () = assert!(size_of::<ConnectionEntry>() == 64);
 
 /// The end of a connection: `struct end`.
 #[repr(C)]
@@ -98,14 +106,16 @@ pub(crate) struct CloseEvent {
     /// The socket's.
     pub(crate) cookie: u64,
     pub(crate) decision: Decision,
+    pub(crate) start: StartFigures,
     controller: [u8; NAME],
 }
-const _: () = assert!(size_of::<CloseEvent>() == 48);
+const _: () = assert!(size_of::<CloseEvent>() == 80);
 
 impl CloseEvent {
-    /// The end of the connection with this cookie.
+    /// The end of the connection with this cookie, when the program did not see it.
     pub(crate) fn new(cookie: u64, decision: Decision, controller: &str) -> Self {
-        Self { cookie, decision, controller: name(Some(controller)) }
+        let start = StartFigures::default();
+        Self { cookie, decision, start, controller: name(Some(controller)) }
     }
 
     /// The controller at the end; empty if it is not known.

@@ -24,6 +24,7 @@ mod pins;
 mod question;
 mod recorder;
 mod sockets;
+mod start;
 mod steered;
 mod tables;
 mod text;

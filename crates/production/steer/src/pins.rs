@@ -122,6 +122,11 @@ impl CgroupPins {
         self.0.join("lost")
     }
 
+    /// Removes the maps that outlive a policy.
+    pub(crate) fn remove_shared(&self) -> Result<(), Error> {
+        [self.sockets(), self.ends(), self.lost()].iter().try_for_each(|path| remove_file(path))
+    }
+
     /// The cgroup's number.
     pub(crate) fn number(&self) -> &str {
         self.0.file_name().and_then(|name| name.to_str()).unwrap_or_default()

@@ -304,6 +304,9 @@ impl CloseEvents<'_> {
             cc: end.controller().into(),
             ..record.clone()
         };
+        if let Some(start) = end.start.record(decision.window, &record) {
+            record.start = Some(Box::new(start));
+        }
         if let Some(service) = &mut record.service {
             service.initial_window =
                 Some(decision.window).filter(|window| *window > 0).map(u32::from);

@@ -67,7 +67,7 @@ impl PolicyMaps<'_> {
 }
 
 pub(crate) fn object() -> Result<Object, Error> {
-    Ok(Object::plain("uncork steer", OBJECT, &layout::STEER)?)
+    Ok(Object::adapted("uncork steer", OBJECT, &layout::STEER)?)
 }
 
 /// New maps that stay.
@@ -134,6 +134,7 @@ impl Loaded {
         maps.insert("sockets".to_owned(), shared.sockets);
         maps.insert("ends".to_owned(), shared.ends);
         maps.insert("lost".to_owned(), shared.lost);
+        maps.insert(".rodata".to_owned(), object.create_map(".rodata", None)?);
         object.link(&maps)?;
         let steer = object.load("steer", ProgramKind::SockOps)?;
         let ask = object.load("ask", ProgramKind::Xdp)?;

@@ -3,6 +3,8 @@
 mod common;
 #[path = "../../../core/policy/tests/policy/mmdb.rs"]
 mod mmdb;
+#[path = "steer/starts.rs"]
+mod starts;
 
 use std::fs;
 use std::path::PathBuf;
@@ -1134,13 +1136,13 @@ try:
     batch(LOOKUP_BATCH)
 except FileNotFoundError:
     pass  # the kernel's word for all
-cookies = [struct.unpack_from("Q", values, place * size + 24)[0] for place in range(most)]
+cookies = [struct.unpack_from("Q", values, (place + 1) * size - 8)[0] for place in range(most)]
 if sys.argv[1] == "taken":
     print(sum(cookie != 0 for cookie in cookies))
     sys.exit()
 # The connections of before have their places. No socket has such a cookie as the others.
 for place in range(most):
-    struct.pack_into("Q", values, place * size + 24, cookies[place] or 1 << 63)
+    struct.pack_into("Q", values, (place + 1) * size - 8, cookies[place] or 1 << 63)
 batch(UPDATE_BATCH)
 print(most)
 END

@@ -89,7 +89,7 @@ impl Map {
     }
 
     /// The size of a value in bytes.
-    pub(crate) const fn value_size(&self) -> usize {
+    pub const fn value_size(&self) -> usize {
         self.value_size
     }
 

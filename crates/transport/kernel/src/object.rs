@@ -104,6 +104,19 @@ impl Object {
         Self::open(name, bytes, layouts, None)
     }
 
+    /// Reads the object `name`. Its structures must have these layouts. Its programs read structures of the kernel only where their
+    /// constant `has_types` is 1: where the running kernel describes its types.
+    ///
+    /// # Errors
+    ///
+    /// Without the privilege, if the bytes are not an object with these structures, or the kernel's have other members.
+    pub fn adapted(name: &'static str, bytes: &[u8], layouts: &[Layout]) -> Result<Self, Error> {
+        let kernel = Types::read().ok();
+        let mut object = Self::open(name, bytes, layouts, kernel.as_ref())?;
+        object.set_constant("has_types", &u32::from(kernel.is_some()).to_ne_bytes())?;
+        Ok(object)
+    }
+
     /// Sets a constant that the programs read.
     pub(crate) fn set_constant(&mut self, name: &str, value: &[u8]) -> Result<(), Error> {
         let constants = [(name, (value, true))].into_iter().collect();
