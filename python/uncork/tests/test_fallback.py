@@ -15,6 +15,13 @@ def traffic(control: dict[str | None, int], treated: dict[str | None, int]) -> T
     return Traffic(tuple(rows), True)
 
 
+def test_windows_are_those_of_most_records_of_each_arm() -> None:
+    seen = [("a", 10, 5), ("a", 1, 2), ("b", 40, 3), ("b", None, 9)]
+    rows = [{"hour": 1, "arm": arm, "cc": "cubic", "n": n, "window": window} for arm, window, n in seen]
+    assert Traffic(tuple(rows), True).windows("a", "b") == (10, 40)
+    assert traffic({"cubic": 1}, {"cubic": 1}).windows("a", "b") == (None, None)
+
+
 @pytest.mark.parametrize("name", ["-", "unknown", "None", "n/a", "?", "", " ", "NULL", None])
 def test_controller__placeholder__is_unknown(name: str | None) -> None:
     assert known_controller(name) == ""

@@ -167,6 +167,17 @@ def test_cells_inherit_every_block(kind: str) -> None:
     assert "+50 %" in text
 
 
+@pytest.mark.parametrize(
+    ("windows", "decision"),
+    [((10, 40), "enable"), ((10, 10), "A/A"), ((10, None), "A/A"), ((None, None), "A/A")],
+)
+def test_arms_with_other_initial_windows_are_no_a_a_test(
+    windows: tuple[int | None, int | None], decision: str
+) -> None:
+    facts = replace(FACTS, controllers=("cubic", "cubic"), windows=windows)
+    assert judged(analysis((cell("Asia", 1.5),), facts=facts)).decision == decision
+
+
 def test_sample_ratio_mismatch_blocks_before_a_guardrail() -> None:
     health = (
         Finding("sample ratio", "blocks", "Sample-ratio mismatch: 900 and 1,100 units.", "Find the cause."),

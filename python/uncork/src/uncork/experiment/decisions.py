@@ -16,7 +16,7 @@ from uncork.experiment.decide import (
 )
 from uncork.experiment.facts import controllers_relation
 from uncork.experiment.guard import guardrail
-from uncork.experiment.result import Analysis, Cell, Guarded, Row
+from uncork.experiment.result import Analysis, Cell, Facts, Guarded, Row
 from uncork.experiment.rows import Settings
 from uncork.measure.stats import power, sequential
 from uncork.measure.stats.tails import normal_quantile, normal_tail
@@ -58,7 +58,14 @@ def block_of(analysis: Analysis) -> str:
     row = primary_row(analysis)
     if row is not None and row.measure.metric in TIMED and row.source in REFUSED_SOURCES:
         return "refused"
-    return "A/A" if controllers_relation(*analysis.facts.controllers) == "equal" else ""
+    return "A/A" if _runs_the_same(analysis.facts) else ""
+
+
+def _runs_the_same(facts: Facts) -> bool:
+    """Whether both arms have the same controller, and initial windows that are not known to differ."""
+    first, second = facts.windows
+    differs = first is not None and second is not None and first != second
+    return controllers_relation(*facts.controllers) == "equal" and not differs
 
 
 def decision_of(analysis: Analysis, settings: Settings, key: str) -> Decision:

@@ -74,6 +74,21 @@ class Traffic:
         is_first, is_second = (_share_of_most(of) >= NEARLY_ALL for of in seen)
         return (first if is_first else ""), (second if is_second else "")
 
+    def windows(
+        self, control: str, treated: str, since_hour: int | None = None
+    ) -> tuple[int | None, int | None]:
+        """The initial window of most of each arm's records; None: unknown."""
+        first, second = (self._window(arm, since_hour) for arm in (control, treated))
+        return first, second
+
+    def _window(self, arm: str, since_hour: int | None) -> int | None:
+        seen: Counter[int] = Counter()
+        for row in self.rows:
+            is_asked = row["arm"] == arm and (since_hour is None or _number(row["hour"]) >= since_hour)
+            if is_asked and row.get("window") is not None:
+                seen[_number(row["window"])] += _number(row["n"])
+        return seen.most_common(1)[0][0] if seen else None
+
     def experiments(self) -> list[str]:
         return sorted({str(row["experiment"]) for row in self.rows if row["experiment"]})
 
@@ -218,6 +233,13 @@ def _number(value: object) -> int:
     return int(str(value)) if value is not None else 0
 
 
+def _initial_window(table: ir.Table) -> ir.Value:
+    """In packets where a record has them, else in bytes; null: unknown."""
+    names = [name for name in ("service_initial_window", "start_window_bytes") if name in table.columns]
+    values = [table[name].cast("int64") for name in names]
+    return ibis.coalesce(*values) if values else ibis.null().cast("int64")
+
+
 def traffic(records: ir.Table, run: Run, *, arm: str = "arm", experiment: str | None = None) -> Traffic:
     """One scan of a few columns. `records` has the canonical columns."""
     if arm not in records.columns:
@@ -232,13 +254,14 @@ def traffic(records: ir.Table, run: Run, *, arm: str = "arm", experiment: str | 
         experiment=table["arm_experiment"],
         policy=table["choice_policy"],
         engine=table["engine"],
+        window=_initial_window(table),
     ).aggregate(
         n=rollups.count(table), lowest=table["arm_propensity"].min(), highest=table["arm_propensity"].max()
     )
     rows = run(grouped).to_pylist()
     rows.sort(
         key=lambda row: tuple(
-            str(row[name]) for name in ("hour", "arm", "cc", "experiment", "policy", "engine")
+            str(row[name]) for name in ("hour", "arm", "cc", "experiment", "policy", "engine", "window")
         )
     )
     if not rows:

@@ -323,6 +323,8 @@ class Facts:
     """Conditions of the records, `COLUMN=VALUE` (`--where`)."""
     exclude: tuple[str, ...] = ()
     """Likewise of records left out (`--exclude`)."""
+    windows: tuple[int | None, int | None] = (None, None)
+    """The initial window of most records of each arm, in packets or bytes; None: unknown."""
 
     @property
     def total_units(self) -> int:

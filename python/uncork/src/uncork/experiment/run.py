@@ -459,6 +459,7 @@ def _facts(
         control=named.control,
         treated=named.treated,
         controllers=traffic.pair(named.control, named.treated, start),
+        windows=traffic.windows(named.control, named.treated, start),
         share=0.5,
         since=_day(days[0]) if days else "",
         until=_day(days[-1]) if days else "",
