@@ -19,8 +19,8 @@ sysroot=$(rustc "+$rust" --print sysroot)
 [[ -d $sysroot/lib/rustlib/src/rust/library ]] || missing "rust-src of rustc $rust is not installed"
 
 # Rust's functions stay inside: exported, they would be global BPF functions, and the verifier would
-# take their arguments for possibly null. Those of the shim are the global ones. The shim is named here and not by a flag of
-# rustc, so that all objects share the compiled library.
+# take their arguments for possibly null. Those of the shim are the global ones, and one with numbers only: `narrow_div`. The shim
+# is named here and not by a flag of rustc, so that all objects share the compiled library.
 cat >"$target/linker" <<'EOF'
 #!/usr/bin/env bash
 args=()
@@ -28,7 +28,7 @@ while (($#)); do
     if [[ $1 == --export-symbols ]]; then shift; else args+=("$1"); fi
     shift
 done
-exec "$UNCORK_LINKER" "${args[@]}" "--export=$UNCORK_EXPORTS" "$UNCORK_SHIM"
+exec "$UNCORK_LINKER" "${args[@]}" "--export=$UNCORK_EXPORTS,narrow_div" "$UNCORK_SHIM"
 EOF
 # Names of functions contain a hash of `-C metadata`, which cargo makes of the directories of the crates.
 # There is one version of each crate, so its name is enough.

@@ -132,6 +132,10 @@ mod limbs {
 
     /// `(high · 2^64 + low) / c` for `high < c`: two digits of 32 bits (Knuth, TAOCP 4.3.1,
     /// algorithm D).
+    ///
+    /// In BPF it is a global function, which needs its name: the verifier looks at it once. At any other it looks once more for
+    /// each path to each call.
+    #[cfg_attr(target_arch = "bpf", expect(unsafe_code), unsafe(no_mangle))]
     #[inline(never)]
     const fn narrow_div(high: u64, low: u64, c: u64) -> u64 {
         let shift = c.leading_zeros() & 63;
