@@ -83,7 +83,7 @@ pub enum Missing {
     Kernel(String),
     /// No AccECN for a congestion control.
     #[error(
-        "this kernel does not negotiate AccECN for a congestion control, which {0} needs; use Linux 7.0 or newer, or a newer 6.18 (6.18.44 is tested)"
+        "this kernel does not negotiate AccECN for a congestion control, which {0} needs; use Linux 7.0 or newer, or a newer 6.18 (6.18.44 and 7.2.13 are tested)"
     )]
     AccEcn(&'static str),
     /// Privileges.

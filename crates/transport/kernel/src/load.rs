@@ -258,7 +258,14 @@ impl Loader {
     fn new(algorithm: Algorithm) -> Result<Self, Error> {
         let kernel = Types::read()?;
         let ops = kernel.congestion_ops()?;
-        let object = Object::open(algorithm.name(), algorithm.object(), &[], Some(&kernel))?;
+        let object = Object::open(algorithm.name(), algorithm.object(), &[], Some(&kernel));
+        let object = object.map_err(|error| match error {
+            // Prague reads what the peer has counted, which is part of AccECN.
+            Error::Missing(Missing::Kernel(_)) if algorithm.sends_ect1() => {
+                Missing::AccEcn(algorithm.name()).into()
+            }
+            error => error,
+        })?;
         Ok(Self { algorithm, object, ops })
     }
 
