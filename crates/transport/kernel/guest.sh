@@ -50,8 +50,8 @@ states() {
     echo uncork_bbr3 > /proc/sys/net/ipv4/tcp_congestion_control
     iperf3 -s -1 -D
     sleep 1
-    iperf3 -c 127.0.0.1 -R -t 5 &
-    uncork host watch -q --every 500ms --for 3s --record session.jsonl || return 1
+    iperf3 -c 127.0.0.1 -R -t 8 &
+    uncork host watch -q --every 500ms --for 6s --record session.jsonl || return 1
     wait
     grep -o '"bbr":{"version":3[^}]*}' session.jsonl
 }
@@ -76,6 +76,51 @@ END
     cat status.json
     say steer-verified "$(grep -o '"verified_instructions": [0-9]*' status.json | largest)"
     uncork steer revert
+}
+
+# begins_with PACKETS ADDRESS: whether connections from there begin with this window, as the kernel reports it to their records. The file
+# has no record before they end.
+begins_with() {
+    rm -f windows.jsonl
+    uncork steer record windows.jsonl --every 100ms &
+    recorder=$!
+    until [ -e windows.jsonl ]; do sleep 0.1; done
+    (
+        echo 0 > /sys/fs/cgroup/web/cgroup.procs
+        iperf3 -s -1 -D
+    )
+    sleep 1
+    iperf3 -c 127.0.0.1 -B "$2" -R -n 100K
+    for i in $(seq 100); do [ -s windows.jsonl ] && break; sleep 0.1; done
+    kill -INT $recorder
+    wait $recorder
+    cat windows.jsonl
+    grep -q "\"initial_window\":$1[,}]" windows.jsonl && ! grep -v "\"initial_window\":$1[,}]" windows.jsonl
+}
+
+windows() {
+    mkdir -p /sys/fs/cgroup/web
+    cat > windows.toml <<'END'
+[[rule]]
+client = "127.0.0.2"
+use = { tcp = "cubic", initial_window = "40p" }
+END
+    uncork steer apply windows.toml --cgroup /sys/fs/cgroup/web || return 1
+    begins_with 40 127.0.0.2 || return 1
+    begins_with 10 127.0.0.3 || return 1
+    uncork steer revert
+}
+
+# Whether the packets of connections with uncork_prague and AccECN leave as ECT(1), and no others.
+l4s() {
+    if python3 /ect1.py /bin/uncork 400 40 > l4s.log 2>&1; then
+        say l4s L4S
+    elif uncork kernel load uncork_prague > refused.log 2>&1; then
+        say l4s "no: $(tail -n 1 l4s.log)"
+    else
+        say l4s "refused: $(tail -n 1 refused.log)"
+    fi
+    cat l4s.log
 }
 
 upgrades() {
@@ -104,9 +149,12 @@ if uncork kernel load uncork_reno > load.log 2>&1; then
     step 1% transfers 1%
     step state states
     step steer steers
+    step window windows
     step upgrade upgrades
     step unload unloads
 else
     say load "refused: $(tail -n 1 load.log)"
+    step window windows
 fi
+l4s
 poweroff -f

@@ -56,6 +56,23 @@ class Initramfs:
                 self.made.add(library)
                 self.file(library, Path(library).resolve().read_bytes())
 
+    def script(self, name: str, path: Path) -> None:
+        """A script in Python, with Python and the modules that it imports."""
+        interpreter = installed("python3")
+        self.program("bin/python3", interpreter)
+        self.file(name, path.read_bytes())
+        # The imports come first; what they have imported is known without running the rest.
+        imports = [line for line in path.read_text().splitlines() if re.match(r"(from|import) ", line)]
+        modules = "import sys\nprint(*{getattr(module, '__file__', None) or '' for module in [*sys.modules.values()]})"
+        code = "\n".join([*imports, modules])
+        command = [interpreter, "-I", "-S", "-c", code]
+        found = subprocess.run(command, capture_output=True, text=True, check=True)
+        for module in found.stdout.split():
+            if module.endswith(".so"):
+                self.program(module, Path(module))
+            else:
+                self.file(module, Path(module).read_bytes())
+
     def compressed(self) -> bytes:
         self._entry("TRAILER!!!", 0, b"")
         return gzip.compress(bytes(self.archive), compresslevel=1)
