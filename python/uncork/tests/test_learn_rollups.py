@@ -28,9 +28,9 @@ WINDOWS = (
 
 def of_a_fleet(days: int = DAYS, daily: int = 80) -> pa.Table:
     """Records of two listeners. A quarter is of clients for which a table decided, a tenth of the holdback;
-    of some the AS or the country is unknown.
+    of some the AS or the country is unknown. Clients have several records, of a day and of several days.
     """
-    table = demo.table(days=days, daily=daily)
+    table = of_few_clients(demo.table(days=days, daily=daily), 40)
     count = table.num_rows
     draw = np.random.default_rng(3).random(count)
     is_steered, is_held = pa.array(draw < 0.25), pa.array((draw > 0.25) & (draw < 0.35))
@@ -65,6 +65,18 @@ def of_a_fleet(days: int = DAYS, daily: int = 80) -> pa.Table:
         "rtt_p95_ms": pa.array(rtt * 2),
     }
     return pa.table(columns)
+
+
+def of_few_clients(table: pa.Table, clients: int) -> pa.Table:
+    """The records as if each network had this number of clients in each arm."""
+    arm = np.array(table["arm"].to_pylist()) == demo.TREATED
+    _, network = np.unique(np.array(table["service_client"].to_pylist()), return_inverse=True)
+    rng = np.random.default_rng(6)
+    unit = (network * 2 + arm) * clients + rng.integers(0, clients, table.num_rows)
+    bucket = rng.integers(0, 100, int(unit.max()) + 1)[unit]
+    for name, values in (("arm_unit", unit.astype(np.uint64)), ("arm_bucket", bucket)):
+        table = table.set_column(table.column_names.index(name), name, pa.array(values))
+    return table
 
 
 def rolled(source: Path, target: Path, *more: str, host: str = "edge1") -> Path:

@@ -71,3 +71,45 @@ def test_a_record_counts_by_inverse_propensity_within_its_arm() -> None:
     assert weight[0] == pytest.approx(weight[1])
     assert weight[2] == pytest.approx(weight[3])
     assert weight[2] + weight[3] == pytest.approx(1300, rel=0.1)
+
+
+def of_clients(downloads: np.ndarray, lift: np.ndarray, level: np.ndarray) -> pa.Table:
+    """Records of one day: of each client the downloads in the control arm and in the treated arm (shape
+    (clients, 2)), and what the arm changes. Half of the clients are in either arm.
+    """
+    rng = np.random.default_rng(2)
+    clients = len(lift)
+    is_bbr, bucket = rng.random(clients) < 0.5, rng.integers(0, 100, clients)
+    who = np.repeat(np.arange(clients), downloads[np.arange(clients), is_bbr.astype(int)])
+    log_rate = level[who] + lift[who] * is_bbr[who] + rng.normal(0, 0.3, len(who))
+    table = demo.table(ONE_NETWORK, days=1, daily=len(who))
+    columns = {
+        "arm": np.where(is_bbr, "bbr", "control")[who],
+        "arm_unit": who.astype(np.uint64),
+        "arm_bucket": bucket[who],
+        "size_bytes": np.full(len(who), 5_000_000),
+        "bytes_acked": np.full(len(who), 5_000_000),
+        "busy_ns": (5_000_000 * 8e9 / np.exp(log_rate)).astype(np.int64),
+    }
+    for name, values in columns.items():
+        table = changed(table, name, values)
+    return table
+
+
+def test_a_few_clients_with_most_downloads_do_not_decide_for_all() -> None:
+    """5 % of the clients have 70 % of the downloads and gain 40 %. All others lose 10 %."""
+    is_heavy = np.arange(6000) % 20 == 0
+    downloads = np.where(is_heavy, 44, 1)[:, None].repeat(2, axis=1)
+    found = lift(of_clients(downloads, np.where(is_heavy, 0.34, -0.1), np.full(6000, 16.6)))
+    assert found.lift + 2 * found.error < 0
+    assert found.lift == pytest.approx(-0.1, abs=0.05)
+
+
+def test_clients_that_come_more_often_with_the_treated_arm_do_not_decide_for_all() -> None:
+    """The arm is 10 % slower for all. Fast clients have more downloads with it, so they are faster."""
+    is_fast = np.arange(6000) % 2 == 0
+    downloads = np.stack([np.ones(6000, dtype=int), np.where(is_fast, 5, 1)], axis=1)
+    level = np.where(is_fast, 17.2, 16.0)
+    found = lift(of_clients(downloads, np.full(6000, -0.1), level))
+    assert found.lift == pytest.approx(-0.1, abs=3 * found.error)
+    assert found.error < 0.02

@@ -27,7 +27,7 @@ from uncork.learn.regions import names_of
 from uncork.learn.settings import HOLDBACK, PRIMARY, TABLE_RULE, Settings
 from uncork.measure import rollups
 from uncork.measure.bins import middle
-from uncork.measure.cubes import BUCKETS
+from uncork.measure.cubes import BUCKETS, WEIGHT
 from uncork.measure.errors import InputError
 from uncork.measure.keys import DAY_NS, KEYS
 from uncork.measure.metrics import METRICS, Metric, missing, size
@@ -57,8 +57,9 @@ COLUMNS: Mapping[str, pa.DataType] = {
     "numerator": pa.int64(),
     "denominator": pa.int64(),
 }
-"""`bin, n` of distributions; `numerator, denominator` of ratios; of traffic `n` records and, in `numerator`,
-bytes, of all arms and days and of records without arm.
+"""Of distributions `bin, n`, and in `numerator` the weight of these records: each client counts once a day in
+its network (`WEIGHT`), however many downloads it has. `numerator, denominator` of ratios; of traffic `n`
+records and, in `numerator`, bytes, of all arms and days and of records without arm.
 `steered` are the primary measure's `bin, n` of all clients that the table decided for, by the arm that their
 controller is of: of ASes that a switchback is to confirm. `held` are the primary measure's `bin, n` of all
 clients that the table decided for, as the treated arm, and of the holdback, as the control arm, with buckets.
@@ -102,7 +103,7 @@ def _parts(records: ir.Table, settings: Settings, on_trial: Sequence[str]) -> di
     if is_rolled:
         _check_rolled(table, [name for name in names if PROXIES.get(name) not in names], settings)
     queries = Queries.from_records(table, plan)
-    parts = {name: [_shaped(queries.metric(METRICS[name]), name)] for name in known}
+    parts = {name: [_metric(queries, METRICS[name])] for name in known}
     parts[TRAFFIC] = [_traffic(table, plan)]
     parts[STEERED] = [
         _steered(table, plan, settings, of_class, numbers_of(on_trial))
@@ -136,8 +137,6 @@ def scope(settings: Settings) -> ReducePlan:
     """Which records count, and by what."""
     until = settings.as_of * DAY_NS
     return ReducePlan(
-        # A lift is of a network's downloads, and its weight follows from their number.
-        per_unit=False,
         control=settings.control,
         arms=(settings.control, *settings.candidates),
         experiment=settings.experiment,
@@ -266,14 +265,24 @@ def _keyed(records: ir.Table, settings: Settings) -> ir.Table:
     )
 
 
+def _metric(queries: Queries, metric: Metric) -> ir.Table:
+    """Counts of a metric. A day is part of the key, so each client counts once a day: evidence loses weight
+    by day, and roll-ups are read by day.
+    """
+    if metric.kind == "distribution":
+        counted = queries.weighed(metric)
+        # A value that cannot be decides nothing.
+        return _shaped(counted.filter(counted["bin"].notnull()).rename(numerator="weight"), metric.name)
+    table = queries.metric(metric)
+    # A group without events adds nothing, and roll-ups do not say whether it had records.
+    counts = [table[name] > 0 for name in ("numerator", "denominator", "n")]
+    return _shaped(table.filter(ibis.or_(*counts)), metric.name)
+
+
 def _shaped(table: ir.Table, metric: str) -> ir.Table:
     """Counts of a metric in the columns of the evidence."""
     null = ibis.null().cast("int64")
     has = frozenset(table.columns)
-    if "numerator" in has:
-        # A group without events adds nothing, and roll-ups do not say whether it had records.
-        counts = [table[name] > 0 for name in ("numerator", "denominator", "n")]
-        table = table.filter(ibis.or_(*counts))
     return table.select(
         metric=ibis.literal(metric),
         **{name: table[f"learn_{name}"] for name in KEY_COLUMNS},
@@ -442,6 +451,8 @@ def _blocks(of_class: str, days: dict[int, dict[int, list[int]]]) -> Blocks:
 
 
 Ints = NDArray[np.int64]
+PARTS = 1_000_000
+"""Of a client-day: sums of billions of them fit into 64 bits."""
 COUNTED = ("day", "propensity", "bucket", "bin", "n", "numerator", "denominator")
 
 
@@ -478,6 +489,15 @@ class Counts:
     n: Ints
     numerator: Ints
     denominator: Ints
+
+    @property
+    def amount(self) -> Ints:
+        """Of a distribution, what each row counts: its clients, in parts of `PARTS`. Evidence of earlier
+        versions has their records alone.
+        """
+        if not self.numerator.any():
+            return self.n
+        return np.asarray(np.rint(self.numerator * (PARTS / WEIGHT)), dtype=np.int64)
 
     def where(self, rows: NDArray[np.bool_] | Ints) -> Counts:
         """Some of the rows."""

@@ -203,7 +203,7 @@ def _broken(measure: Measure, known: WatchedByName, index: Mapping[str, int]) ->
 
 
 def _without_ends(rows: Counts, group: Ints, measure: Measure) -> Counts:
-    return rows.where(trimmed(rows, group[rows.network], measure, rows.n))
+    return rows.where(trimmed(rows, group[rows.network], measure, rows.amount))
 
 
 def _cubes(some: dict[str, Counts], group: Ints) -> dict[int, dict[str, Cube]]:

@@ -313,8 +313,9 @@ def _extra(group: Ints, bytes_: Ints) -> Floats:
 
 
 def weights(counts: Counts, settings: Settings) -> Ints:
-    """Each row's count, less the older it is, by inverse propensity where that has changed."""
-    return np.asarray(np.rint(counts.n * factors(counts, counts.n, settings) * SCALE), dtype=np.int64)
+    """What each row counts, less the older it is, by inverse propensity where that has changed."""
+    amount = counts.amount
+    return np.asarray(np.rint(amount * factors(counts, amount, settings) * SCALE), dtype=np.int64)
 
 
 def factors(counts: Counts, amount: Ints, settings: Settings) -> Floats:
@@ -347,12 +348,12 @@ def recent(counts: Counts, settings: Settings, days: int) -> Counts:
 
 
 def distribution(counts: Counts) -> DistributionCube | None:
-    """Plain counts as a cube."""
+    """What the rows count, as a cube."""
     if not len(counts.bin):
         return None
     first = int(counts.bin.min())
     cube = np.zeros((2, BUCKETS, int(counts.bin.max()) - first + 1), dtype=np.int64)
-    np.add.at(cube, (counts.arm, counts.bucket, counts.bin - first), counts.n)
+    np.add.at(cube, (counts.arm, counts.bucket, counts.bin - first), counts.amount)
     return DistributionCube(cube, first, GAMMA)
 
 

@@ -248,10 +248,26 @@ class Queries:
         rows = self._assigned()
         if metric.kind == "ratio":
             return self._ratio(rows, metric)
+        return self._counted(self._all_binned(rows, metric), self.plan.by)
+
+    def weighed(self, metric: Metric) -> ir.Table:
+        """The same of a distribution: `n` counts its records, and `weight` sums their weights. A record
+        without a unit weighs as much as a unit.
+        """
+        binned = self._all_binned(self._assigned(), metric)
+        counts = binned["n"] if "n" in binned.columns else ibis.literal(1, "int64")
+        groups = [name for name in binned.columns if name not in ("unit", "n")]
+        rows = binned.select(*groups, n=counts, weight=_weight(binned, self.plan.by, counts) * counts)
+        return rows.group_by(groups).aggregate(
+            n=rows["n"].sum().cast("int64"), weight=rows["weight"].sum().cast("int64")
+        )
+
+    def _all_binned(self, rows: ir.Table, metric: Metric) -> ir.Table:
+        """The bins of records, and of roll-ups next to them."""
         binned = self._binned(rows, metric, {})
         if self.prepared is None and rollups.has_rollups(rows):
-            binned = self._with_rolled(binned, metric)
-        return self._counted(binned, self.plan.by)
+            return self._with_rolled(binned, metric)
+        return binned
 
     def _with_rolled(self, binned: ir.Table, metric: Metric) -> ir.Table:
         """The bins of records, and those of roll-ups."""
