@@ -27,11 +27,11 @@ def summary(
     before: PreviousArms,
     settings: Settings,
     trials: Trials,
-    mismatches: Sequence[str],
+    warnings: Sequence[str],
     other_places: int,
 ) -> str:
-    """The difference to the active version. `mismatches`: warnings; `other_places`: how many places have no
-    section.
+    """The difference to the active version. `warnings`: of the records; `other_places`: how many places
+    have no section.
     """
     is_new = decisions.arm != before.arms(decisions, settings)
     is_network, is_on = decisions.level == "network", decisions.arm != settings.control
@@ -51,7 +51,7 @@ def summary(
         *([f"Switched to a better arm: {_traffic(decisions, moved)}."] if settings.others else []),
         f"Switched off: {_traffic(decisions, off)}.",
     ]
-    lines += dict.fromkeys(mismatches)
+    lines += dict.fromkeys(warnings)
     if other_places:
         lines.append(
             f"{words.counted(other_places, f'more {settings.place}')} without a table: only the "

@@ -36,6 +36,8 @@ BINNED = ("throughput", "completion")
 """Metrics with bins that plans use. The others have most of the bytes."""
 OF_HOSTS = frozenset({"rollup_host", "service_start_unix_ns", "hour", "block"})
 """Columns and keys that a merged file does not have."""
+FORM = "client-days"
+"""What rows have: files of another form are made again."""
 FOLDED = b"uncork.folded"
 """Metadata: records of folded clients, and all with an arm."""
 TRAFFIC_KEYS = ("metric", "class", "place", "client", "asn", "country")
@@ -101,7 +103,7 @@ def _key(
     hashed = hashlib.sha256()
     asked = resultfile.asked(evidence.of_day(settings, day), on_trial)
     networks = Path(options.networks).read_bytes() if options.networks else b""
-    for part in (__version__, asked, str(options.where), str(options.exclude)):
+    for part in (__version__, FORM, asked, str(options.where), str(options.exclude)):
         hashed.update(part.encode() + b"\0")
     hashed.update(hashlib.sha256(networks).digest())
     for name in sorted(path.name for path in paths):

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 from scipy.special import ndtr
 
+from uncork.experiment.result import Finding
 from uncork.learn import networks
 from uncork.learn.confirm import are_tried
 from uncork.learn.decisions import ABSENT, Bools, Decisions, Floats, Ints, Texts, places
@@ -53,6 +54,8 @@ class View:
     guardrails: Guardrails
     margins: tuple[Margins, ...] = ()
     ratio: Ratio | None = None
+    findings: tuple[Finding, ...] = ()
+    """Of the records (checks.py)."""
     arm: str = ""
     """The treated arm; empty: the only one."""
 

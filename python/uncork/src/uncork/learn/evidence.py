@@ -63,8 +63,11 @@ records and, in `numerator`, bytes, of all arms and days and of records without 
 `steered` are the primary measure's `bin, n` of all clients that the table decided for, by the arm that their
 controller is of: of ASes that a switchback is to confirm. `held` are the primary measure's `bin, n` of all
 clients that the table decided for, as the treated arm, and of the holdback, as the control arm, with buckets.
-`units` are, in `n`, the distinct units of each client network, day, arm and bucket.
+`units` are, in `n`, the distinct units of each client network, day, arm and bucket; in `numerator` their
+records. A ratio has further rows in which each client counts once a day (`PER_CLIENT`).
 """
+PER_CLIENT = " per client"
+"""What the metric of such rows ends with."""
 
 PROXIES = {"early_resent": "start_resent"}
 """What stands for a metric that records may lack, and roll-ups do."""
@@ -104,6 +107,12 @@ def _parts(records: ir.Table, settings: Settings, on_trial: Sequence[str]) -> di
         _check_rolled(table, [name for name in names if PROXIES.get(name) not in names], settings)
     queries = Queries.from_records(table, plan)
     parts = {name: [_metric(queries, METRICS[name])] for name in known}
+    once = replace(queries, plan=replace(plan, per_client=True))
+    parts |= {
+        f"{name}{PER_CLIENT}": [_ratio(once, METRICS[name], f"{name}{PER_CLIENT}")]
+        for name in known
+        if METRICS[name].kind == "ratio"
+    }
     parts[TRAFFIC] = [_traffic(table, plan)]
     parts[STEERED] = [
         _steered(table, plan, settings, of_class, numbers_of(on_trial))
@@ -151,6 +160,7 @@ def metrics(settings: Settings) -> list[str]:
     ratios = [limit.measure.metric for limit in settings.limits()]
     return [
         *dict.fromkeys([*(measure.metric for measure in PRIMARY.values()), *ratios]),
+        *dict.fromkeys(f"{name}{PER_CLIENT}" for name in ratios),
         TRAFFIC,
         STEERED,
         OF_HOLDBACK,
@@ -273,10 +283,14 @@ def _metric(queries: Queries, metric: Metric) -> ir.Table:
         counted = queries.weighed(metric)
         # A value that cannot be decides nothing.
         return _shaped(counted.filter(counted["bin"].notnull()).rename(numerator="weight"), metric.name)
+    return _ratio(queries, metric, metric.name)
+
+
+def _ratio(queries: Queries, metric: Metric, name: str) -> ir.Table:
     table = queries.metric(metric)
     # A group without events adds nothing, and roll-ups do not say whether it had records.
-    counts = [table[name] > 0 for name in ("numerator", "denominator", "n")]
-    return _shaped(table.filter(ibis.or_(*counts)), metric.name)
+    counts = [table[part] > 0 for part in ("numerator", "denominator", "n")]
+    return _shaped(table.filter(ibis.or_(*counts)), name)
 
 
 def _shaped(table: ir.Table, metric: str) -> ir.Table:
@@ -354,7 +368,7 @@ def _holdback(table: ir.Table, plan: ReducePlan, settings: Settings, of_class: s
 
 def _units(table: ir.Table, plan: ReducePlan) -> ir.Table:
     """Distinct units of the experiment by class, place, network, propensity and day: to see if an arm loses
-    any, and whether that is everywhere or in a few networks.
+    any, whether that is everywhere or in a few networks, and if those of an arm come more often.
     """
     keys = tuple(f"learn_{name}" for name in ("class", "place", "client", "asn", "propensity", "day"))
     counted = Queries.from_records(table, replace(plan, by=keys)).units()
@@ -368,7 +382,7 @@ def _units(table: ir.Table, plan: ReducePlan) -> ir.Table:
         bucket=counted["bucket"],
         bin=null,
         n=counted["units"],
-        numerator=null,
+        numerator=counted["rows"],
         denominator=null,
     )
 

@@ -8,9 +8,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from uncork.experiment import words
+from uncork.experiment.result import Finding
 from uncork.experiment.rows import limit_words
 from uncork.learn import networks
 from uncork.learn.amounts import Amounts, amounts
+from uncork.learn.checks import SAID
 from uncork.learn.decisions import Decision, Decisions
 from uncork.learn.entries import ALL_CLIENTS, titled
 from uncork.learn.history import ACTIVATED
@@ -34,7 +36,7 @@ def explain(store: Store, address: str, system: str | None, country: str | None)
     number = store.need_current()
     names = networks.around(address)
     settings, decisions = store.settings(number), store.decisions_about(number, names)
-    guardrails, ratios = store.guardrails(number), store.ratios(number)
+    guardrails, ratios, findings = store.guardrails(number), store.ratios(number), store.findings(number)
     lines = [
         f"Version {number}: records before {date(settings.as_of)}, expires "
         f"{date(settings.as_of + settings.ttl)}."
@@ -47,7 +49,7 @@ def explain(store: Store, address: str, system: str | None, country: str | None)
         watched, two = watched_name(section, entry.about), settings.of(entry.about)
         about = _about(entry, own, guardrails.get(watched, {}), two, found, ratios.get(watched))
         arms = _arms(store.figures_about(number, entry.key), section, settings)
-        lines += ["", *about, *arms, *_history(store, entry)]
+        lines += ["", *about, *_checks(findings.get(watched, [])), *arms, *_history(store, entry)]
     return "\n".join(lines) + "\n"
 
 
@@ -95,6 +97,14 @@ def _about(
             )
     until = "by a guardrail alone until the sample ratio is as dealt; then " if _holds(one, ratio) else ""
     yield f"  changes  {until}{_would_change(one, settings)}"
+
+
+def _checks(findings: Sequence[Finding]) -> Iterator[str]:
+    """What a check of the section found, or why it did not run."""
+    for one in findings:
+        if one.severity != "ok":
+            state = "" if one.severity in SAID else " not run"
+            yield f"  check    {one.name}{state}: {one.sentence}"
 
 
 def _arms(figures: Decisions, section: str, settings: Settings) -> Iterator[str]:

@@ -17,6 +17,7 @@ from uncork.experiment import words
 from uncork.experiment.report import palette, svg, tables
 from uncork.experiment.report.figures import Figure, percent
 from uncork.experiment.report.page import document, figure
+from uncork.experiment.result import Finding
 from uncork.learn import regret
 from uncork.learn.budget import choices
 from uncork.learn.changes import mean_lift
@@ -84,6 +85,7 @@ def page(store: Store, oracle: Path | None = None) -> str:
         [
             _header(last, measured, totals(store.trials(last.number), last.networks)),
             *(figure(one, n) for n, one in enumerate(figures, 1)),
+            _checks(store.findings(last.number)),
             _changes(points),
             _footer(store, oracle),
         ]
@@ -313,6 +315,13 @@ def _changes(points: Sequence[Point]) -> str:
     headings = ["day", "network", "objects", "now", "why", "lift", "bytes"]
     body = tables.table(headings, cells, left=(0, 1, 2, 3, 4)) if cells else "<p>None.</p>\n"
     return f'<section id="changes">\n<h2>Changes</h2>\n{body}{more}</section>\n'
+
+
+def _checks(found: Mapping[str, Sequence[Finding]]) -> str:
+    """The checks of the records; of earlier versions there are none."""
+    parts = [f"<h3>{escape(name)}</h3>\n{tables.health(of)}" for name, of in found.items()]
+    heading = "<h2>Can the records be trusted?</h2>"
+    return f'<section id="checks">\n{heading}\n{"".join(parts)}</section>\n' if parts else ""
 
 
 def _footer(store: Store, oracle: Path | None) -> str:

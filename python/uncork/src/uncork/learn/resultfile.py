@@ -66,7 +66,6 @@ def asked(settings: Settings, on_trial: Sequence[str]) -> str:
         "control": settings.control,
         "treated": " ".join(settings.candidates),
         "place": settings.place or "none",
-        "weights": "each client once a day",
         "guardrails": " ".join(dict.fromkeys(limits)) or "none",
         "on trial": " ".join(on_trial) or "none",
     }

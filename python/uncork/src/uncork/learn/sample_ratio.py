@@ -17,20 +17,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from uncork.experiment import words
-from uncork.learn.decisions import Texts, texts
+from uncork.learn.decisions import Texts
 from uncork.learn.digits import rounded
-from uncork.learn.evidence import UNITS, of_metric, section_name
-from uncork.learn.lift import faded
 from uncork.learn.settings import Settings
 from uncork.learn.trim import far_from_others
-from uncork.measure.cubes import BUCKETS
+from uncork.learn.units import Rows, client_days
 from uncork.measure.stats.srm import WatchedRatio, watched_ratio
 
-Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 KEY = "sample_ratio"
@@ -96,8 +92,8 @@ def ratios(evidence: pa.Table, settings: Settings, sections: Iterable[str]) -> d
     """By section, of those with units in enough buckets. Sections without a mismatch of their own are judged
     together, too: a fault that is too small to be seen in each is seen in all.
     """
-    by_section = _by_section(evidence, settings)
-    some = {name: by_section[name] for name in sections if name in by_section}
+    rows = client_days(evidence, settings)
+    some = {name: _units(rows[name]) for name in sections if name in rows}
     tests = len(some) + 1
     found = {name: one for name, units in some.items() if (one := units.ratio(name, tests))}
     rest = [units for name, units in some.items() if name not in found or not found[name].is_mismatch]
@@ -124,61 +120,23 @@ def _ratio(of: str, found: WatchedRatio, units: list[float], left_out: tuple[str
     return Ratio(of, control, treated, found.ratio, found.low, found.high, found.is_mismatch, left_out)
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """Rows of one section."""
-
-    arm: Ints
-    bucket: Ints
-    weight: Floats
-    """Inverse propensity, less for old days, of each unit."""
-    n: Floats
-    network: Texts
-    system: Texts
-
-    def where(self, rows: NDArray[np.bool_]) -> _Rows:
-        return _Rows(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
-
-    def without_outliers(self, names: Texts) -> tuple[_Rows, tuple[str, ...]]:
-        """Without the groups that are far from the others, and their names. Rows without a name stay."""
-        is_named = names != None  # noqa: E711 (elementwise)
-        groups, at = np.unique(names[is_named].astype(str), return_inverse=True)
-        if not len(groups):
-            return self, ()
-        weighted, squares = (self.weight * self.n)[is_named], (self.weight**2 * self.n)[is_named]
-        sign = np.where(self.arm[is_named] == 1, 1.0, -1.0)
-        parts = (np.bincount(at, of, len(groups)) for of in (sign * weighted, weighted, squares))
-        difference, total, variance = (np.asarray(part, dtype=np.float64) for part in parts)
-        is_out = far_from_others(difference, total, variance)
-        kept = np.ones(len(names), dtype=np.bool_)
-        kept[is_named] = ~is_out[at]
-        return self.where(kept), tuple(groups[is_out].tolist())
-
-    def units(self) -> _Units:
-        some, networks = self.without_outliers(self.network)
-        some, systems = some.without_outliers(some.system)
-        weighted, plain = np.zeros((2, 2, BUCKETS))
-        np.add.at(weighted, (some.arm, some.bucket), some.weight * some.n)
-        np.add.at(plain, (some.arm, some.bucket), some.n)
-        return _Units(weighted, plain, (*networks, *systems))
+def _without_outliers(rows: Rows, names: Texts) -> tuple[Rows, tuple[str, ...]]:
+    """Without the groups that are far from the others, and their names. Rows without a name stay."""
+    is_named = names != None  # noqa: E711 (elementwise)
+    groups, at = np.unique(names[is_named].astype(str), return_inverse=True)
+    if not len(groups):
+        return rows, ()
+    weighted, squares = (rows.weight * rows.n)[is_named], (rows.weight**2 * rows.n)[is_named]
+    sign = np.where(rows.arm[is_named] == 1, 1.0, -1.0)
+    parts = (np.bincount(at, of, len(groups)) for of in (sign * weighted, weighted, squares))
+    difference, total, variance = (np.asarray(part, dtype=np.float64) for part in parts)
+    is_out = far_from_others(difference, total, variance)
+    kept = np.ones(len(names), dtype=np.bool_)
+    kept[is_named] = ~is_out[at]
+    return rows.where(kept), tuple(groups[is_out].tolist())
 
 
-def _by_section(evidence: pa.Table, settings: Settings) -> dict[str, _Units]:
-    """Earlier versions have no units, and records without a propensity do not say what was dealt."""
-    rows = of_metric(evidence, UNITS)
-    rows = rows.filter(pc.and_(pc.greater(rows["propensity"], 0), pc.is_valid(rows["class"])))
-    rows = rows.filter(
-        pc.is_in(rows["arm"].cast(pa.string()), pa.array([settings.control, settings.treated]))
-    )
-    columns = {name: np.asarray(rows[name]) for name in ("day", "bucket", "n", "propensity")}
-    arm = np.asarray(pc.equal(rows["arm"].cast(pa.string()), settings.treated), dtype=np.int64)
-    system = pc.binary_join_element_wise("AS", rows["asn"].cast(pa.string()), "")
-    names = {"network": rows["client"], "system": system}
-    named = {name: texts(column.combine_chunks()) for name, column in names.items()}
-    weight = faded(columns["day"], settings) / columns["propensity"]
-    whole = _Rows(arm, columns["bucket"], weight, columns["n"].astype(np.float64), **named)
-    place, of_class = (texts(rows[name].combine_chunks()) for name in ("place", "class"))
-    return {
-        section_name(at, of): whole.where((place == at) & (of_class == of)).units()
-        for at, of in {*zip(place.tolist(), of_class.tolist(), strict=True)}
-    }
+def _units(rows: Rows) -> _Units:
+    some, networks = _without_outliers(rows, rows.network)
+    some, systems = _without_outliers(some, some.system)
+    return _Units(some.sums(some.weight * some.n), some.sums(some.n), (*networks, *systems))

@@ -128,6 +128,9 @@ class Settings:
     """Whether guardrails of the last days count by inverse propensity if that changed. Before, they did not.
     """
 
+    checked: bool = True
+    """Whether the checks of checks.py count. Before, the sample ratio of a section was the only one."""
+
     @property
     def candidates(self) -> tuple[str, ...]:
         """All treated arms."""
@@ -181,6 +184,7 @@ class Settings:
             "inside": False,
             "from_zero": False,
             "as_dealt": False,
+            "checked": False,
         }
         values: dict[str, Any] = {**missing, **document}
         for name in ("sites", "guardrails", "recent", "others"):

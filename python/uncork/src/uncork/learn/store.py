@@ -31,7 +31,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from uncork.learn import confirm, sample_ratio, signature, tablefile
+from uncork.experiment.result import Finding
+from uncork.learn import checks, confirm, sample_ratio, signature, tablefile
 from uncork.learn import version as version_
 from uncork.learn.confirm import Trials
 from uncork.learn.decisions import Decisions
@@ -117,6 +118,13 @@ class Store:
             if not isinstance(document, dict):
                 raise TypeError("not an object")
             return document
+
+    def findings(self, number: int) -> dict[str, list[Finding]]:
+        """By section, what was found by the checks of the records. Earlier versions have none."""
+        if not (self.path(number) / version_.CHECKS).exists():
+            return {}
+        with self._understood(number, version_.CHECKS) as path:
+            return checks.load(read_json(path))  # type: ignore[arg-type]
 
     def ratios(self, number: int) -> dict[str, Ratio]:
         """By section, the units of the arms over the dealt units."""

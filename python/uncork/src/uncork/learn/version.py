@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 import pyarrow as pa
 
-from uncork.learn import confirm, guardrails, harm, monotone, sample_ratio, tablefile
+from uncork.learn import checks, confirm, guardrails, harm, monotone, sample_ratio, tablefile
 from uncork.learn.budget import choices
 from uncork.learn.calibration import calibrated
 from uncork.learn.changes import summary
@@ -21,12 +21,13 @@ from uncork.learn.evidence import Section, blocks, places, sections
 from uncork.learn.guardrails import WatchedByName
 from uncork.learn.sample_ratio import Ratio
 from uncork.learn.settings import Overrides, Settings
+from uncork.learn.units import Rows, client_days
 from uncork.measure.errors import InputError
 
 DECISIONS, GUARDRAILS, TRIALS = "decisions.parquet", "guardrails.json", "trials.json"
 ARMS = "arms.parquet"
 """Of several treated arms the figures of each, as `DECISIONS` has those of one."""
-POLICY, CHANGES, BUDGET = "policy.toml", "changes.txt", "budget.json"
+POLICY, CHANGES, BUDGET, CHECKS = "policy.toml", "changes.txt", "budget.json", "checks.json"
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,7 @@ def files(inputs: Inputs) -> dict[str, bytes]:
         dict.fromkeys((view.section.name, view.section.place, view.section.of_class) for view in views)
     )
     watched = _watched(views)
+    findings = {watched_name(view.section.name, view.arm): view.findings for view in views}
     # With a million networks, memory is short.
     del views
     _release()
@@ -82,7 +84,8 @@ def files(inputs: Inputs) -> dict[str, bytes]:
     mismatches = [
         one.warning(settings.of(arm)) for (arm, _), one in sorted(ratios.items()) if one.is_mismatch
     ]
-    changes = summary(inputs.version, decisions, before, settings, trials, mismatches, others)
+    said = [*mismatches, *(checks.lines(findings) if settings.checked else ())]
+    changes = summary(inputs.version, decisions, before, settings, trials, said, others)
     del before
     _release()
     texts = {
@@ -92,6 +95,7 @@ def files(inputs: Inputs) -> dict[str, bytes]:
         TRIALS: json.dumps(confirm.document(trials), ensure_ascii=False, indent=1) + "\n",
         CHANGES: changes,
         BUDGET: _by_bound(decisions, settings),
+        CHECKS: checks.document(findings),
     }
     found = {DECISIONS: decisions.to_bytes()} | {name: text.encode() for name, text in texts.items()}
     return found | ({ARMS: decided.figures.to_bytes()} if settings.others else {})
@@ -119,7 +123,7 @@ def _views(evidence: pa.Table, settings: Settings) -> list[View]:
     found: list[View] = []
     for arm in settings.candidates:
         of = settings.of(arm)
-        each = map(partial(_view, of), sections(evidence, of))
+        each = map(partial(_view, of, client_days(evidence, of)), sections(evidence, of))
         name = arm if settings.others else ""
         found += [replace(view, arm=name) for view in each if view is not None]
     if not settings.others:
@@ -147,8 +151,10 @@ def arm_of(watched: str, settings: Settings) -> str:
     return arm if settings.others and arm in settings.candidates else settings.treated
 
 
-def _view(settings: Settings, section: Section) -> View | None:
+def _view(settings: Settings, units: Mapping[str, Rows], section: Section) -> View | None:
     """The estimates of a section, without the evidence behind them."""
+    balance = checks.check_balance(units.get(section.name), section, settings)
+    section = checks.adjusted(section, balance)
     found = calibrated(section, settings)
     if found is None:
         return None
@@ -157,6 +163,7 @@ def _view(settings: Settings, section: Section) -> View | None:
         found,
         guardrails.of_section(section, settings, found.hierarchy),
         harm.margins(section, settings, found.hierarchy),
+        findings=(balance.finding,),
     )
 
 

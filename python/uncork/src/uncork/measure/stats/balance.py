@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from uncork.measure.stats.effect import Outcome
 from uncork.measure.stats.jackknife import ratio_effect
 
+Sums = NDArray[np.int64] | NDArray[np.float64]
 
-def records_per_unit(
-    records: NDArray[np.int64], units: NDArray[np.int64], *, level: float = 0.999
-) -> Outcome:
+
+def records_per_unit(records: Sums, units: Sums, *, level: float = 0.999) -> Outcome:
     """Effect on the records of a unit. Both arrays have shape (2 arms, K buckets), control first.
 
     The level is high because this is a check of every analysis: one fair experiment in 1,000 fails it.

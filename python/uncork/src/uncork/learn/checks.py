@@ -1,0 +1,127 @@
+"""The checks of `uncork experiment analyze` that a plan makes of each section, by the same rules and words.
+
+What they need is counted in the evidence, by day: roll-ups and records give the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncork.experiment import words
+from uncork.experiment.health import balance
+from uncork.experiment.health.balance import is_beyond_chance
+from uncork.experiment.result import Finding
+from uncork.learn.decisions import Texts, places
+from uncork.learn.digits import rounded
+from uncork.learn.evidence import PER_CLIENT, Section
+from uncork.learn.settings import Settings
+from uncork.learn.units import Rows
+from uncork.measure.stats.balance import records_per_unit
+from uncork.measure.stats.effect import Effect
+
+Floats = NDArray[np.float64]
+
+LEVEL = 0.999
+"""Of all networks and ASes of a section together, as of the whole."""
+MAX_NAMED = 5
+OF_BEFORE = Finding(
+    balance.NAME,
+    "not run",
+    "The evidence is of an earlier version: each download counts, and not each client.",
+    "Run the query of plan --show-sql again.",
+)
+SAID = ("warning", "blocks")
+"""Severities that a plan prints in full."""
+
+
+@dataclass(frozen=True)
+class Balance:
+    """Whether clients of one arm come more often."""
+
+    finding: Finding
+    is_uneven: bool
+    """In the section or in a part of it: then guardrails count each client once."""
+
+
+def check_balance(rows: Rows | None, section: Section, settings: Settings) -> Balance:
+    """Records per client-day, of the section and of each network and AS."""
+    arms = settings.control, settings.treated
+    if rows is None:
+        return Balance(balance.UNKNOWN, is_uneven=False)
+    if not rows.records.any():
+        return Balance(OF_BEFORE, is_uneven=False)
+    whole = balance.judged(*_sums(rows), arms, is_adjusted=True)
+    if whole.severity != "ok":
+        return Balance(whole, is_uneven=whole.severity == "warning")
+    parts = [of for names in (rows.network, systems_of(rows, section)) for of in rows.groups(names)]
+    level = 1 - (1 - LEVEL) / max(len(parts), 1)
+    effects = {name: records_per_unit(*_sums(of), level=level) for name, of in parts}
+    uneven = [name for name, one in effects.items() if isinstance(one, Effect) and is_beyond_chance(one)]
+    if not uneven:
+        return Balance(whole, is_uneven=False)
+    sentence = (
+        f"Records per unit differ between the arms in {len(uneven)} of "
+        f"{words.counted(len(parts), 'network')} and ASes: {named(uneven)}."
+    )
+    return Balance(replace(whole, severity="warning", sentence=sentence, remedy=balance.ADJUSTED), True)
+
+
+def adjusted(section: Section, found: Balance) -> Section:
+    """The section with the ratios that its guardrails are decided by."""
+    once = {
+        name.removesuffix(PER_CLIENT): counts
+        for name, counts in section.metrics.items()
+        if name.endswith(PER_CLIENT)
+    }
+    each = {name: counts for name, counts in section.metrics.items() if not name.endswith(PER_CLIENT)}
+    return replace(section, metrics=each | once if found.is_uneven else each)
+
+
+def systems_of(rows: Rows, section: Section) -> Texts:
+    """Of each row the AS or region to which decisions count its network; empty: unknown."""
+    networks, systems = (np.asarray(one, dtype=np.object_) for one in (section.networks, section.system))
+    return np.asarray(np.append(systems, "")[places(rows.network, networks)])
+
+
+def named(names: Sequence[str]) -> str:
+    """Some of the names."""
+    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+    return f"{', '.join(names[:MAX_NAMED])}{more}"
+
+
+def _sums(rows: Rows) -> tuple[Floats, Floats]:
+    return rows.sums(rows.weight * rows.records), rows.sums(rows.weight * rows.n)
+
+
+def lines(of_sections: Mapping[str, Sequence[Finding]]) -> list[str]:
+    """What a person must know, of each section; checks that did not run have their reason."""
+    found = [(one, name) for name, findings in sorted(of_sections.items()) for one in findings]
+    by_text: dict[str, list[str]] = {}
+    for one, name in found:
+        if one.severity in SAID:
+            by_text.setdefault(f"{one.name}: {one.sentence} {one.remedy}".rstrip(), []).append(name)
+        elif one.severity == "not run":
+            by_text.setdefault(f"{one.name} not run: {one.sentence} {one.remedy}".rstrip(), []).append(name)
+    return [f"Check of {words.listed(names)}: {text}" for text, names in by_text.items()]
+
+
+def document(of_sections: Mapping[str, Sequence[Finding]]) -> str:
+    """For JSON."""
+    found = {
+        name: [
+            vars(one) | {"numbers": {key: rounded(value) for key, value in one.numbers.items()}}
+            for one in findings
+        ]
+        for name, findings in sorted(of_sections.items())
+    }
+    return json.dumps(found, ensure_ascii=False, indent=1) + "\n"
+
+
+def load(document: Mapping[str, Sequence[Mapping[str, object]]]) -> dict[str, list[Finding]]:
+    """What `document` wrote."""
+    return {name: [Finding(**one) for one in of] for name, of in document.items()}  # type: ignore[arg-type]
