@@ -6,12 +6,14 @@ from pathlib import Path
 import ibis
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from learning import FIRST_DAY, NOW, SETTINGS
 from test_learn_weights import changed, of_clients
-from uncork.learn import evidence
+from uncork.learn import demo, evidence
 from uncork.learn.cli import main
+from uncork.learn.decide import UNLIKE
 from uncork.learn.explain import explain
 from uncork.learn.page import page
 from uncork.learn.settings import Settings
@@ -59,3 +61,26 @@ def test_guardrails_count_each_client_once_where_an_arm_brings_some_back(more: i
     texts = [store.text(1, "changes.txt"), explain(store, "198.18.0.7", None, None), page(store)]
     said = [("Records per unit differ between the arms: " in text) for text in texts]
     assert said == [more > 1] * 3
+
+
+def with_made_up_cookies(count: int) -> pa.Table:
+    """Twelve networks that gain; in the first one a client makes up this number of cookies of one arm."""
+    gains = demo.table((demo.System(64501, "PE", 6, 0.3), demo.System(64502, "PE", 6, 0.3)), days=2)
+    first = gains.filter(pc.equal(gains["service_client"], "198.18.0.0/24"))
+    rng, of_arm = np.random.default_rng(1), first.filter(pc.equal(first["arm"], "bbr"))
+    made_up = of_arm.take(pa.array(rng.integers(0, len(of_arm), count)))
+    made_up = changed(made_up, "arm_unit", rng.integers(0, 2**63, len(made_up), dtype=np.uint64))
+    return pa.concat_tables([gains, changed(made_up, "arm_bucket", rng.integers(0, 100, len(made_up)))])
+
+
+@pytest.mark.parametrize("count", [0, 600])
+def test_a_network_with_clients_that_are_not_as_dealt_is_not_switched_on(count: int, tmp_path: Path) -> None:
+    settings = replace(ONE_DAY, as_of=FIRST_DAY + 2, harmed=1.0)
+    store = planned(tmp_path / "learned", with_made_up_cookies(count), settings)
+    arms = {one.key: (one.arm, one.reason) for one in store.decisions(1).networks}
+    assert arms.pop("198.18.0.0/24") == (("control", UNLIKE) if count else ("bbr", "switched on"))
+    assert {arm for arm, _ in arms.values()} == {"bbr"}, "no other network is held back"
+    assert findings(store, "sample ratio by cell") == {"large": "warning" if count else "ok"}
+    said = explain(store, "198.18.0.7", None, None)
+    assert ("by a guardrail alone until the sample ratio is as dealt" in said) == (count > 0)
+    assert ("1 of 14 networks and ASes: client-days of 198.18.0.0/24 (" in said) == (count > 0)

@@ -6,14 +6,14 @@ What they need is counted in the evidence, by day: roll-ups and records give the
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from uncork.experiment import words
-from uncork.experiment.health import balance
+from uncork.experiment.health import balance, ratio
 from uncork.experiment.health.balance import is_beyond_chance
 from uncork.experiment.result import Finding
 from uncork.learn.decisions import Texts, places
@@ -23,6 +23,7 @@ from uncork.learn.settings import Settings
 from uncork.learn.units import Rows
 from uncork.measure.stats.balance import records_per_unit
 from uncork.measure.stats.effect import Effect
+from uncork.measure.stats.srm import WatchedRatio, watched_ratio
 
 Floats = NDArray[np.float64]
 
@@ -35,6 +36,8 @@ OF_BEFORE = Finding(
     "The evidence is of an earlier version: each download counts, and not each client.",
     "Run the query of plan --show-sql again.",
 )
+BY_CELL = "sample ratio by cell"
+KEEP = "They are not switched on, nor is a network in such an AS."
 SAID = ("warning", "blocks")
 """Severities that a plan prints in full."""
 
@@ -69,6 +72,39 @@ def check_balance(rows: Rows | None, section: Section, settings: Settings) -> Ba
         f"{words.counted(len(parts), 'network')} and ASes: {named(uneven)}."
     )
     return Balance(replace(whole, severity="warning", sentence=sentence, remedy=balance.ADJUSTED), True)
+
+
+def check_cells(rows: Rows | None, section: Section) -> Finding:
+    """The sample ratio of each network and AS: `numbers` has those with a mismatch. A network with one does
+    not count for its AS.
+    """
+    networks = list(rows.groups(rows.network)) if rows is not None else []
+    systems = list(rows.groups(systems_of(rows, section))) if rows is not None else []
+    tests = len(networks) + len(systems)
+    if rows is None or not tests:
+        return Finding(BY_CELL, "not run", "No cell was checked: no network and no AS has enough units.")
+    bad = _mismatches(networks, tests)
+    rest = rows.where(~np.isin(rows.network, list(bad)))
+    bad |= _mismatches(rest.groups(systems_of(rest, section)), tests)
+    if not bad:
+        return Finding(BY_CELL, "ok", f"As assigned in each of {tests} networks and ASes.")
+    some = named([f"{name} ({control:,} and {treated:,})" for name, ((control, treated), _) in bad.items()])
+    sentence = f"Sample-ratio mismatch in {len(bad)} of {tests} networks and ASes: client-days of {some}."
+    numbers = {name: found.ratio for name, (_, found) in bad.items()}
+    return Finding(BY_CELL, "warning", sentence, f"{KEEP} {ratio.CAUSES}", numbers)
+
+
+def _mismatches(
+    parts: Iterable[tuple[str, Rows]], tests: int
+) -> dict[str, tuple[tuple[int, int], WatchedRatio]]:
+    """Of each part with a mismatch the client-days of the arms, and their ratio to what was dealt."""
+    found = {}
+    for name, of in parts:
+        one = watched_ratio(*of.sums(of.weight * of.n), tests=tests)
+        if one is not None and one.is_mismatch:
+            control, treated = of.sums(of.n).sum(axis=1).astype(np.int64).tolist()
+            found[name] = (control, treated), one
+    return found
 
 
 def adjusted(section: Section, found: Balance) -> Section:

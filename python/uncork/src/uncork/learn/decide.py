@@ -31,6 +31,7 @@ ROUNDING = 1e-9
 """Of a sum of shares: all of them may be a little more than 1."""
 BETTER = "switched to a better arm"
 MISMATCH = "sample-ratio mismatch: nothing is switched on"
+UNLIKE = "sample-ratio mismatch of it or of its AS: not switched on"
 
 
 @dataclass(frozen=True)
@@ -222,7 +223,8 @@ def _wish(
     known = choice.picked(each, choice.asked(each, settings, pin, is_frozen))
     now, why_likely, is_likely = known.now, known.why_likely, known.is_likely(settings)
     why_broken, is_broken = known.why_broken, known.is_broken()
-    is_mismatch = any(view.is_mismatch for view in of_arms)
+    why_held = _why_held(of_arms, entries)
+    is_held = why_held.astype(np.bool_)
     # Without several treated arms, the figures do not say which one they are of.
     treated = np.where(now.about == "", settings.treated, now.about)
     why_not = _words("likely breaks its limit: ", now.limit)
@@ -236,16 +238,11 @@ def _wish(
     is_free = ~is_pinned & ~is_broken & ~is_frozen
     bound = settings.harmed * float(now.share.sum())
     may_stay = (now.p_gain >= settings.doubt) & ~exceeds(now.share, now.p_safe, bound, settings.sure)
-    if is_mismatch:
-        # Such lifts say nothing: who has it keeps it, unless a limit speaks against it.
-        is_good, is_spared = is_kept & is_on, np.ones(len(now), dtype=np.bool_)
-    else:
-        is_good = is_kept & np.where(is_on, may_stay, is_worth)
-        may_be_on = is_free & is_good
-        is_spared = _spared(
-            now, is_on, may_be_on, bound, settings.sure, _moving(each, now, treated, settings)
-        )
-        is_spared &= _as_seen(entries, now.share * may_be_on, now.share * (may_be_on & is_spared))
+    # Lifts of a mismatch say nothing: who has it keeps it, unless a limit speaks against it.
+    is_good = is_kept & np.where(is_on, may_stay | is_held, is_worth & ~is_held)
+    may_be_on = is_free & is_good
+    is_spared = _spared(now, is_on, may_be_on, bound, settings.sure, _moving(each, now, treated, settings))
+    is_spared &= _as_seen(entries, now.share * may_be_on, now.share * (may_be_on & is_spared))
     wants_off = is_on & ~is_good
     wants_on = ~is_on & is_good & is_spared & known.is_beyond_chance
     wants = wants_on | wants_off
@@ -257,7 +254,7 @@ def _wish(
         (is_frozen, now.arm, "frozen"),
         (is_broken, now.arm, why_broken),
         (~wants & is_on, now.arm, "stays on"),
-        (~wants & is_worth & is_mismatch, now.arm, MISMATCH),
+        (~wants & is_worth & is_held, now.arm, why_held),
         (~wants & is_worth & ~is_kept, now.arm, why_not),
         (~wants & is_worth & ~is_spared, now.arm, AT_RISK),
         (~wants & is_worth, now.arm, "no significant gain yet"),
@@ -276,6 +273,16 @@ def _wish(
     is_wanted = is_free & ((is_on & ~wants_off) | wants_on)
     figures = tuple(one.now for one in each) if len(each) > 1 else ()
     return _Wishes(now, arm, reason, is_forced, is_wanted, is_free & is_kept & may_stay, figures)
+
+
+def _why_held(of_arms: Sequence[View], entries: Entries) -> Texts:
+    """Of each entry why its lift does not count, or None."""
+    found = np.full(len(entries.key), None, dtype=np.object_)
+    unlike = {name for view in of_arms for name in view.unlike}
+    found[entries.marked(sorted(unlike)) != ABSENT] = UNLIKE
+    if any(view.is_mismatch for view in of_arms):
+        found[:] = MISMATCH
+    return found
 
 
 def _moving(each: Sequence[Known], now: Decisions, treated: Texts, settings: Settings) -> Decisions | None:

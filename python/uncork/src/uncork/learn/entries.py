@@ -56,6 +56,8 @@ class View:
     ratio: Ratio | None = None
     findings: tuple[Finding, ...] = ()
     """Of the records (checks.py)."""
+    unlike: tuple[str, ...] = ()
+    """Networks and ASes with clients that are not as dealt."""
     arm: str = ""
     """The treated arm; empty: the only one."""
 

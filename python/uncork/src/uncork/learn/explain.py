@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from uncork.experiment.result import Finding
 from uncork.experiment.rows import limit_words
 from uncork.learn import networks
 from uncork.learn.amounts import Amounts, amounts
-from uncork.learn.checks import SAID
+from uncork.learn.checks import BY_CELL, SAID
 from uncork.learn.decisions import Decision, Decisions
 from uncork.learn.entries import ALL_CLIENTS, titled
 from uncork.learn.history import ACTIVATED
@@ -47,9 +47,11 @@ def explain(store: Store, address: str, system: str | None, country: str | None)
         entry = next(own[name] for name in (*names, *wide, ALL_CLIENTS) if name in own)
         found = amounts(store, number, entry, own)
         watched, two = watched_name(section, entry.about), settings.of(entry.about)
-        about = _about(entry, own, guardrails.get(watched, {}), two, found, ratios.get(watched))
+        checked = findings.get(watched, [])
+        unlike = {name for one in checked if one.name == BY_CELL for name in one.numbers}
+        about = _about(entry, own, guardrails.get(watched, {}), two, found, ratios.get(watched), unlike)
         arms = _arms(store.figures_about(number, entry.key), section, settings)
-        lines += ["", *about, *_checks(findings.get(watched, [])), *arms, *_history(store, entry)]
+        lines += ["", *about, *_checks(checked), *arms, *_history(store, entry)]
     return "\n".join(lines) + "\n"
 
 
@@ -60,6 +62,7 @@ def _about(
     settings: Settings,
     found: Amounts,
     ratio: Ratio | None,
+    unlike: Collection[str],
 ) -> Iterator[str]:
     of_class = one.section.rpartition("/")[2]
     measure = PRIMARY[of_class]
@@ -95,7 +98,9 @@ def _about(
                 f"in the last {words.counted(int(str(watched['days'])), 'day')} "
                 f"({_bounds(str(watched['limit']), low, high)})"
             )
-    until = "by a guardrail alone until the sample ratio is as dealt; then " if _holds(one, ratio) else ""
+    is_mismatch = (ratio is not None and ratio.is_mismatch) or any(key in unlike for key in _chain(one, own))
+    is_held = is_mismatch and not one.reason.startswith(PERSONS)
+    until = "by a guardrail alone until the sample ratio is as dealt; then " if is_held else ""
     yield f"  changes  {until}{_would_change(one, settings)}"
 
 
@@ -132,11 +137,6 @@ def _evidence(one: Decision, found: Amounts, settings: Settings) -> str:
     treated = f"{found.records[1]:,}{sizes[1]} of {settings.treated}"
     share = words.quantity(found.share, "share")
     return f"{of}{control} and {treated} in {settings.window} days; {share} of the bytes"
-
-
-def _holds(one: Decision, ratio: Ratio | None) -> bool:
-    """Whether a mismatch keeps the entry as it is."""
-    return ratio is not None and ratio.is_mismatch and not one.reason.startswith(PERSONS)
 
 
 def _harm(one: Decision, settings: Settings) -> str:

@@ -153,7 +153,9 @@ def arm_of(watched: str, settings: Settings) -> str:
 
 def _view(settings: Settings, units: Mapping[str, Rows], section: Section) -> View | None:
     """The estimates of a section, without the evidence behind them."""
-    balance = checks.check_balance(units.get(section.name), section, settings)
+    rows = units.get(section.name)
+    balance = checks.check_balance(rows, section, settings)
+    cells = checks.check_cells(rows, section)
     section = checks.adjusted(section, balance)
     found = calibrated(section, settings)
     if found is None:
@@ -163,7 +165,8 @@ def _view(settings: Settings, units: Mapping[str, Rows], section: Section) -> Vi
         found,
         guardrails.of_section(section, settings, found.hierarchy),
         harm.margins(section, settings, found.hierarchy),
-        findings=(balance.finding,),
+        findings=(cells, balance.finding),
+        unlike=tuple(cells.numbers) if settings.checked else (),
     )
 
 
