@@ -2,16 +2,18 @@
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import ibis
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from learning import FIRST_DAY, SETTINGS
+from learning import FIRST_DAY, NOW, SETTINGS, check, decision
 from uncork.learn import demo, evidence
 from uncork.learn.gain import gains
-from uncork.learn.settings import HOLDBACK, TABLE_RULE
+from uncork.learn.settings import HOLDBACK, TABLE_RULE, UNIT_RULE
+from uncork.learn.store import Store
 from uncork.measure.bins import GAMMA
 from uncork.measure.reduce import to_arrow
 
@@ -54,6 +56,36 @@ def test_what_the_table_decided_for_is_compared_with_the_holdback() -> None:
         # A week; the first days have less.
         assert course[0].holdback < course[6].holdback
         assert course[9].holdback == pytest.approx(course[6].holdback, rel=0.1)
+
+
+def test_clients_without_the_unit_are_not_compared_with_the_holdback() -> None:
+    """Half of the table's clients have no cookie, and are half as fast. The holdback has none of them."""
+    table = steered(demo.table((demo.System(64_500, "PE", 5, LIFT),), days=10))
+    rule, busy = table["choice_rule"].to_pylist(), np.array(table["busy_ns"])
+    is_first = np.array([one is not None for one in rule]) & (np.arange(table.num_rows) % 2 == 0)
+    names = [
+        one if one is None or is_without else UNIT_RULE + "large"
+        for one, is_without in zip(rule, is_first.tolist(), strict=True)
+    ]
+    for name, values in (("choice_rule", names), ("busy_ns", np.where(is_first, 2, 1) * busy)):
+        table = table.set_column(table.column_names.index(name), name, pa.array(values))
+    settings = replace(SETTINGS, as_of=FIRST_DAY + 10, unit="cookie:uid")
+    last = gains(evidence.collect(ibis.memtable(table), settings, to_arrow), settings)["large"][-1]
+    assert last.low < LIFT < last.high
+
+
+def test_the_policy_names_clients_with_the_unit(tmp_path: Path) -> None:
+    table = demo.table((demo.System(64_500, "PE", 5, LIFT),), days=7)
+    settings = replace(SETTINGS, unit="cookie:uid", random=0.0)
+    store = Store(tmp_path)
+    store.plan(settings, evidence.collect(ibis.memtable(table), settings, to_arrow), NOW)
+    policy = store.path(1) / "policy.toml"
+    check(policy)
+    names = {
+        decision(policy, "198.18.0.9", *cookie, "--size", "5MB")["name"]
+        for cookie in ([], ["--cookie", "other=1"], *(["--cookie", f"uid={at}"] for at in range(9)))
+    }
+    assert names - {None} == {"learned, large", "learned with unit, large"}
 
 
 def test_a_holdback_without_a_host_is_of_no_place() -> None:

@@ -14,7 +14,7 @@ from learning import FIRST_DAY, KEY
 from test_rollups import program
 from uncork.learn import daily, demo
 from uncork.learn.cli import main
-from uncork.learn.settings import HOLDBACK, TABLE_RULE
+from uncork.learn.settings import HOLDBACK, UNIT_RULE
 from uncork.learn.store import Store
 from uncork.learn.tablefile import date
 
@@ -42,7 +42,7 @@ def of_a_fleet(days: int = DAYS, daily: int = 80) -> pa.Table:
     for name, every in (("service_country", 7), ("service_asn", 11)):
         some = pa.array(np.arange(count) % every == 0)
         columns[name] = pc.if_else(some, pa.nulls(count, columns[name].type), columns[name])
-    rule = pc.if_else(is_steered, f"{TABLE_RULE}large objects", "explore")
+    rule = pc.if_else(is_steered, f"{UNIT_RULE}large objects", "explore")
     listener = pa.array(np.where(np.arange(count) % 3 == 0, "fra1", "lim1"))
     # A fifth of the objects ends within the first round trips, some with the last byte that does.
     is_tiny = np.arange(count) % 5 == 0

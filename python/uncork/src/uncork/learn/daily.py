@@ -103,7 +103,14 @@ def _key(
     hashed = hashlib.sha256()
     asked = resultfile.asked(evidence.of_day(settings, day), on_trial)
     networks = Path(options.networks).read_bytes() if options.networks else b""
-    for part in (__version__, FORM, asked, str(options.where), str(options.exclude)):
+    for part in (
+        __version__,
+        FORM,
+        str(settings.unit_condition),
+        asked,
+        str(options.where),
+        str(options.exclude),
+    ):
         hashed.update(part.encode() + b"\0")
     hashed.update(hashlib.sha256(networks).digest())
     for name in sorted(path.name for path in paths):

@@ -24,7 +24,7 @@ from uncork.learn.decisions import Texts
 from uncork.learn.defaults import CLASSES
 from uncork.learn.networks import are_clients
 from uncork.learn.regions import names_of
-from uncork.learn.settings import HOLDBACK, PRIMARY, TABLE_RULE, Settings
+from uncork.learn.settings import HOLDBACK, PRIMARY, TABLE_RULE, UNIT_RULE, Settings
 from uncork.measure import rollups
 from uncork.measure.bins import middle
 from uncork.measure.cubes import BUCKETS, WEIGHT
@@ -62,7 +62,8 @@ its network (`WEIGHT`), however many downloads it has. `numerator, denominator` 
 records and, in `numerator`, bytes, of all arms and days and of records without arm.
 `steered` are the primary measure's `bin, n` of all clients that the table decided for, by the arm that their
 controller is of: of ASes that a switchback is to confirm. `held` are the primary measure's `bin, n` of all
-clients that the table decided for, as the treated arm, and of the holdback, as the control arm, with buckets.
+clients with the unit that the table decided for, as the treated arm, and of the holdback, as the control arm,
+with buckets.
 `units` are, in `n`, the distinct units of each client network, day, arm and bucket; in `numerator` their
 records. A ratio has further rows in which each client counts once a day (`PER_CLIENT`).
 """
@@ -350,14 +351,15 @@ def treated_by(settings: Settings) -> list[str]:
 
 
 def _holdback(table: ir.Table, plan: ReducePlan, settings: Settings, of_class: str) -> ir.Table:
-    """The primary measure of what the table decided and of the holdback, by day."""
+    """The primary measure of what the table decided and of the holdback, by day: of clients with the unit."""
+    rule = UNIT_RULE if settings.unit_condition else TABLE_RULE
     metric = METRICS[PRIMARY[of_class].metric]
     some = in_scope(table, replace(plan, experiment=None))
     some = some.filter(some["learn_class"] == of_class)
     t = Columns(some)
     arm = ibis.cases(
         (t["arm_experiment"] == HOLDBACK, settings.control),
-        (t["arm_experiment"].isnull() & t["choice_rule"].startswith(TABLE_RULE), settings.treated),
+        (t["arm_experiment"].isnull() & t["choice_rule"].startswith(rule), settings.treated),
         else_=ibis.null().cast("string"),
     )
     some = some.mutate(learn_arm=arm).filter(arm.notnull())

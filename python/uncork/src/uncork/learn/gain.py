@@ -1,7 +1,8 @@
-"""The measured gain: all clients that the table decides for, compared with the holdback.
+"""The measured gain: the clients that the table decides for, compared with the holdback.
 
-The holdback is drawn by the hash of the unit, so the difference is what the table did to these clients: total
-effect and all, but for what the two groups do to each other on shared bottlenecks.
+The holdback is drawn by the hash of the unit. Clients without it, such as a first visit without a cookie, are
+in neither group. So the difference is what the table did to these clients: total effect and all, but for what
+the two groups do to each other on shared bottlenecks.
 
 Records of the holdback have the bucket of their unit, so their error is a jackknife's. Other records have
 none: their error follows from the holdback's, as both are drawn from the same users, by their number.

@@ -25,6 +25,8 @@ HOLDBACK = "uncork-learn-holdback"
 """The experiment that keeps its clients on the control arm for good."""
 TABLE_RULE = "learned, "
 """How the names of the rules begin by which the table decides."""
+UNIT_RULE = "learned with unit, "
+"""Likewise, for clients with the cookie or header that is the unit: only they can be in the holdback."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +130,9 @@ class Settings:
     """Whether guardrails of the last days count by inverse propensity if that changed. Before, they did not.
     """
 
+    by_unit: bool = True
+    """Whether the holdback is compared with clients that have the unit, too. Before, with all."""
+
     checked: bool = True
     """Whether the checks of checks.py count. Before, the sample ratio of a section was the only one."""
 
@@ -144,6 +149,14 @@ class Settings:
     def day(self) -> int:
         """The day on which the version becomes active."""
         return self.as_of if self.today is None else self.today
+
+    @property
+    def unit_condition(self) -> tuple[str, str] | None:
+        """The key of a policy's condition, and the name of the cookie or header, that a client with the unit
+        meets. None: each client has the unit.
+        """
+        kind, _, name = self.unit.partition(":")
+        return (kind, name) if name and self.by_unit else None
 
     def limits(self) -> tuple[Limit, ...]:
         """The guardrails; all are ratios, which add up over networks."""
@@ -184,6 +197,7 @@ class Settings:
             "inside": False,
             "from_zero": False,
             "as_dealt": False,
+            "by_unit": False,
             "checked": False,
         }
         values: dict[str, Any] = {**missing, **document}

@@ -17,7 +17,7 @@ from uncork.learn import networks
 from uncork.learn.decisions import ABSENT, Bools, Decisions, Ints, Texts, places
 from uncork.learn.defaults import LARGE
 from uncork.learn.entries import ALL_CLIENTS, LEVELS, REGION, level_of
-from uncork.learn.settings import HOLDBACK, LIMIT_TEXT, TABLE_RULE, Settings
+from uncork.learn.settings import HOLDBACK, LIMIT_TEXT, TABLE_RULE, UNIT_RULE, Settings
 from uncork.measure.assignment import settings_lines
 
 
@@ -151,11 +151,22 @@ def policy(version: int, sections: Sequence[tuple[str, str, str]], settings: Set
         lines += ["[[rule]]", *where, f"experiment = {json.dumps(experiment_name)}", ""]
     for name, place, of_class in sections:
         bound = "min" if of_class == LARGE else "below"
-        lines += ["[[rule]]", f"name = {json.dumps(TABLE_RULE + name)}", *where]
-        lines += [f"{settings.place} = {json.dumps(_literal(place))}"] if settings.place else []
-        lines += [] if settings.only else [f'size = {{ {bound} = "{LIMIT_TEXT}" }}']
-        lines += [f"table = {json.dumps(name)}", ""]
+        own = [*where, *([f"{settings.place} = {json.dumps(_literal(place))}"] if settings.place else [])]
+        own += [] if settings.only else [f'size = {{ {bound} = "{LIMIT_TEXT}" }}']
+        for prefix, condition in _by_unit(settings):
+            lines += ["[[rule]]", f"name = {json.dumps(prefix + name)}", *condition, *own]
+            lines += [f"table = {json.dumps(name)}", ""]
     return "\n".join(lines)
+
+
+def _by_unit(settings: Settings) -> list[tuple[str, list[str]]]:
+    """How rules of the table are named, and their condition. Clients with the unit have a name of their own
+    in records, so that they can be compared with the holdback, which has such clients only.
+    """
+    if settings.unit_condition is None:
+        return [(TABLE_RULE, [])]
+    kind, name = settings.unit_condition
+    return [(UNIT_RULE, [f'{kind} = {{ {json.dumps(name)} = "*" }}']), (TABLE_RULE, [])]
 
 
 def _settings(arm: Arm) -> list[str]:
