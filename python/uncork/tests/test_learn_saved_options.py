@@ -80,3 +80,18 @@ def test_a_damaged_file_is_named_with_the_remedy(tmp_path: Path, text: str, word
     assert words in str(error.value)
     assert "--forget-options" in str(error.value)
     assert completed(tmp_path, "--forget-options")["ttl"] == 7
+
+
+def test_treated_next_to_arm_is_refused(tmp_path: Path) -> None:
+    """One of them counted for nothing. So does a treated arm next to the arms of the last plan."""
+    arm = ["--arm", "w20:tcp=cubic,initial_window=20p"]
+    for treated in (["--treated", "bbr"], ["--treated-settings", "tcp=bbr"]):
+        with pytest.raises(
+            InputError, match=f"{treated[0]} .*: --arm w20:.* names .*; leave {treated[0]} out"
+        ):
+            completed(tmp_path, *treated, *arm)
+    save(tmp_path, *arm)
+    with pytest.raises(InputError, match=r"of the last plan .*reset the other one with --arm ''"):
+        completed(tmp_path, "--treated", "bbr")
+    options = completed(tmp_path, "--arm", "", "--treated", "bbr2")
+    assert (options["arm"], options["treated"]) == ([], "bbr2")

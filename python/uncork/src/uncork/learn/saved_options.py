@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 
 from uncork.learn.defaults import DEFAULTS, Value
@@ -25,7 +26,23 @@ def complete(options: argparse.Namespace, directory: Path | None) -> argparse.Na
     saved = {} if directory is None or options.forget_options else load(directory)
     given = {name: value for name in DEFAULTS if (value := getattr(options, name)) is not None}
     given |= {name: str(Path(given[name]).resolve()) for name in FILES if given.get(name)}
+    if given.get("arm") == [""]:
+        given["arm"] = []
+    _check_treated(given, saved)
     return argparse.Namespace(**{**vars(options), **DEFAULTS, **saved, **given})
+
+
+def _check_treated(given: Mapping[str, Value], saved: Mapping[str, Value]) -> None:
+    """Refuses two ways to name the treated arm: one of them would count for nothing."""
+    arms = given.get("arm", saved.get("arm"))
+    named = [name for name in ("treated", "treated_settings") if given.get(name)]
+    if not isinstance(arms, list) or not any(arms) or not named:
+        return
+    is_saved = "arm" not in given
+    origin = " of the last plan" if is_saved else ""
+    problem = f"--arm {arms[0]}{origin} names the treated arm and its settings, too"
+    remedy = f"leave {flag(named[0])} out" + (", or reset the other one with --arm ''" if is_saved else "")
+    raise InputError(f"{flag(named[0])} {given[named[0]]}", problem, remedy)
 
 
 def save(options: argparse.Namespace, directory: Path) -> None:
