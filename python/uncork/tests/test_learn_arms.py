@@ -85,13 +85,13 @@ def test_plan__countries_by_name__are_unknown_and_counted(
     assert "Peru" not in Store(tmp_path / "o").decisions(1).key.tolist()
 
 
-def test_plan__records_without_a_propensity__the_sample_ratio_is_named_as_not_run(
+def test_plan__records_without_a_unit__the_sample_ratio_is_named_as_not_run(
     records: pa.Table, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pq.write_table(records.drop(["arm_propensity"]), tmp_path / "r.parquet")
+    pq.write_table(records.drop(["arm_unit"]), tmp_path / "r.parquet")
     options = ["--key", KEY, "-o", str(tmp_path / "o")]
     assert main(["plan", str(tmp_path / "r.parquet"), *options]) == 0
-    assert "sample ratio not run in large and small" in said(capsys)
+    assert "Check of large and small: sample ratio not run: The records name no unit." in said(capsys)
 
 
 def test_plan__arms_that_take_turns_by_day__are_refused(

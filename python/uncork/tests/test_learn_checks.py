@@ -7,9 +7,10 @@ import ibis
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
-from learning import FIRST_DAY, NOW, SETTINGS
+from learning import FIRST_DAY, KEY, NOW, SETTINGS
 from test_learn_weights import changed, of_clients
 from uncork.learn import demo, evidence
 from uncork.learn.cli import main
@@ -84,3 +85,44 @@ def test_a_network_with_clients_that_are_not_as_dealt_is_not_switched_on(count: 
     said = explain(store, "198.18.0.7", None, None)
     assert ("by a guardrail alone until the sample ratio is as dealt" in said) == (count > 0)
     assert ("1 of 14 networks and ASes: client-days of 198.18.0.0/24 (" in said) == (count > 0)
+
+
+def dealt(share: float, propensity: bool = False) -> pa.Table:
+    """Four networks in which this share of the clients has the treated arm. Records may not say so."""
+    table = demo.table((demo.System(64501, "PE", 4, 0.3),), days=1, daily=900)
+    rng = np.random.default_rng(4)
+    is_kept = np.array(table["arm"].to_pylist()) == "control"
+    is_kept |= rng.random(table.num_rows) < share / (1 - share)
+    table = table.filter(pa.array(is_kept))
+    return table if propensity else changed(table, "arm_propensity", pa.nulls(table.num_rows, pa.float64()))
+
+
+@pytest.mark.parametrize(
+    ("table", "share", "severity", "words"),
+    [
+        (dealt(0.5), "", "ok", "as assigned to equal arms (assumed: --share declares another share)"),
+        (dealt(0.2), "", "blocks", "If another share was planned, declare it: --share 30%."),
+        (dealt(0.2), "20%", "ok", "as assigned by --share, 20 % treated"),
+        (dealt(0.5, propensity=True), "", "ok", "as assigned by each unit's recorded propensity"),
+        (dealt(0.5).drop_columns(["arm_unit"]), "", "not run", "The records name no unit."),
+    ],
+    ids=["equal", "another", "declared", "recorded", "no units"],
+)
+def test_a_plan_says_what_the_sample_ratio_is_compared_with(
+    table: pa.Table, share: str, severity: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pq.write_table(table, tmp_path / "records.parquet")
+    options = ["--until", "2026-11-03", "--only", "large", "--key", KEY, "--harmed", "100%"]
+    learned = tmp_path / "learned"
+    more = ["--share", share] if share else []
+    assert main(["plan", str(tmp_path / "records.parquet"), "-o", str(learned), *options, *more]) == 0
+    printed, store = capsys.readouterr(), Store(learned)
+    [found] = [one for one in store.findings(1)["large"] if one.name == "sample ratio"]
+    assert found.severity == severity
+    assert words in f"{found.sentence} {found.remedy}"
+    assert severity != "blocks" or not any(one.arm == "bbr" for one in store.decisions(1))
+    assert (words in printed.out) == (severity in ("blocks", "not run"))
+    is_assumed = "assumed" in words or severity == "blocks"
+    assert ("compared to equal arms (assumed" in printed.out) == is_assumed
+    store.apply(1, NOW)
+    assert "The records name no unit." in page(store) or severity != "not run"

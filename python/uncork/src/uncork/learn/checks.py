@@ -15,14 +15,17 @@ from numpy.typing import NDArray
 from uncork.experiment import words
 from uncork.experiment.health import balance, ratio
 from uncork.experiment.health.balance import is_beyond_chance
+from uncork.experiment.health.ratio import Planned
 from uncork.experiment.result import Finding
 from uncork.learn.decisions import Texts, places
 from uncork.learn.digits import rounded
 from uncork.learn.evidence import PER_CLIENT, Section
+from uncork.learn.sample_ratio import LOST, NOTHING, Ratio
 from uncork.learn.settings import Settings
 from uncork.learn.units import Rows
 from uncork.measure.stats.balance import records_per_unit
 from uncork.measure.stats.effect import Effect
+from uncork.measure.stats.jackknife import MIN_BUCKETS
 from uncork.measure.stats.srm import WatchedRatio, watched_ratio
 
 Floats = NDArray[np.float64]
@@ -38,8 +41,6 @@ OF_BEFORE = Finding(
 )
 BY_CELL = "sample ratio by cell"
 KEEP = "They are not switched on, nor is a network in such an AS."
-SAID = ("warning", "blocks")
-"""Severities that a plan prints in full."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,21 @@ def check_balance(rows: Rows | None, section: Section, settings: Settings) -> Ba
         f"{words.counted(len(parts), 'network')} and ASes: {named(uneven)}."
     )
     return Balance(replace(whole, severity="warning", sentence=sentence, remedy=balance.ADJUSTED), True)
+
+
+def check_ratio(found: Ratio | None, plan: Planned, settings: Settings, *, has_units: bool) -> Finding:
+    """The sample ratio of the section."""
+    if not has_units:
+        return ratio.NO_UNIT
+    if found is None:
+        why = f"An arm has units in fewer than {MIN_BUCKETS} buckets."
+        return Finding(ratio.NAME, "not run", why, "Wait for more units.")
+    numbers = {"ratio": found.ratio, "low": found.low, "high": found.high}
+    if found.is_mismatch:
+        remedy = f"{NOTHING} {plan.remedy(LOST)}"
+        return Finding(ratio.NAME, "blocks", found.mismatch(settings), remedy, numbers)
+    sentence = f"{found.away(settings)}, as assigned {plan.words()}."
+    return Finding(ratio.NAME, "ok", sentence, numbers=numbers)
 
 
 def check_cells(rows: Rows | None, section: Section) -> Finding:
@@ -136,14 +152,31 @@ def _sums(rows: Rows) -> tuple[Floats, Floats]:
 
 def lines(of_sections: Mapping[str, Sequence[Finding]]) -> list[str]:
     """What a person must know, of each section; checks that did not run have their reason."""
-    found = [(one, name) for name, findings in sorted(of_sections.items()) for one in findings]
     by_text: dict[str, list[str]] = {}
-    for one, name in found:
-        if one.severity in SAID:
-            by_text.setdefault(f"{one.name}: {one.sentence} {one.remedy}".rstrip(), []).append(name)
-        elif one.severity == "not run":
-            by_text.setdefault(f"{one.name} not run: {one.sentence} {one.remedy}".rstrip(), []).append(name)
-    return [f"Check of {words.listed(names)}: {text}" for text, names in by_text.items()]
+    for name, findings in sorted(of_sections.items()):
+        for one in findings:
+            text = f"{one.sentence} {one.remedy}".rstrip()
+            if one.severity == "warning":
+                by_text.setdefault(f"{one.name}: {text}", []).append(name)
+            elif one.severity == "not run":
+                by_text.setdefault(f"{one.name} not run: {text}", []).append(name)
+    others = [f"Check of {words.listed(names)}: {text}" for text, names in by_text.items()]
+    return [*blocks(of_sections), *others]
+
+
+def blocks(of_sections: Mapping[str, Sequence[Finding]]) -> list[str]:
+    """What holds all of a section back."""
+    bad = [one for _, of in sorted(of_sections.items()) for one in of if one.severity == "blocks"]
+    return list(dict.fromkeys(f"{one.sentence} {one.remedy}" for one in bad))
+
+
+def warnings(of_sections: Mapping[str, Sequence[Finding]]) -> list[str]:
+    """What a loop without a reader must report: what holds back, and where nothing was compared."""
+    lacking = {
+        name: [one for one in of if (one.name, one.severity) == (ratio.NAME, "not run")]
+        for name, of in of_sections.items()
+    }
+    return [*blocks(of_sections), *lines(lacking)]
 
 
 def document(of_sections: Mapping[str, Sequence[Finding]]) -> str:

@@ -24,6 +24,7 @@ DEFAULTS: Mapping[str, Value] = {
     "control": "control",
     "treated": "bbr",
     "arm": [],
+    "share": "",
     "worth": "1%",
     "tolerate": "2%",
     "sure": "95%",

@@ -12,7 +12,7 @@ from uncork.experiment.result import Finding
 from uncork.experiment.rows import limit_words
 from uncork.learn import networks
 from uncork.learn.amounts import Amounts, amounts
-from uncork.learn.checks import BY_CELL, SAID
+from uncork.learn.checks import BY_CELL
 from uncork.learn.decisions import Decision, Decisions
 from uncork.learn.entries import ALL_CLIENTS, titled
 from uncork.learn.history import ACTIVATED
@@ -107,8 +107,8 @@ def _about(
 def _checks(findings: Sequence[Finding]) -> Iterator[str]:
     """What a check of the section found, or why it did not run."""
     for one in findings:
-        if one.severity != "ok":
-            state = "" if one.severity in SAID else " not run"
+        if one.severity in ("warning", "not run"):
+            state = "" if one.severity == "warning" else " not run"
             yield f"  check    {one.name}{state}: {one.sentence}"
 
 

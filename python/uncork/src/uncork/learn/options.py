@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from uncork.experiment.options.analyze import DIALECTS
+from uncork.experiment.options.analyze import DIALECTS, SHARE
 from uncork.experiment.options.reading import add_reading
 from uncork.learn.defaults import CLASSES, DEFAULTS, ROUNDS, TRANSPORTS
 from uncork.measure.address import source
@@ -172,6 +172,7 @@ def _add_planning(one: argparse.ArgumentParser) -> None:
     _add_saved(what, "--treated", metavar="ARM", help="the arm that may be better")
     several = "one of several arms that may be better, in place of --treated and its settings"
     _add_saved(what, "--arm", metavar="NAME:SETTINGS", help=several)
+    _add_saved(what, "--share", metavar="SHARE", help=SHARE)
     what.add_argument("--until", metavar="DAY", help="use records before this day [default: all]")
     rule = one.add_argument_group("decisions")
     _add_saved(rule, "--worth", metavar="SHARE", help="minimum expected lift worth a change")

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from uncork.experiment import measures, words
+from uncork.experiment import measures
 from uncork.experiment.commands.common import Progress, Records, instant, read_records, share
 from uncork.experiment.commands.design import connection_settings
 from uncork.experiment.policyfile import BARE, KEY, UNITS
-from uncork.learn import arms, daily, evidence, prior, resultfile, same_time, sample_ratio, twin, version
+from uncork.learn import arms, checks, daily, evidence, prior, resultfile, same_time, twin
 from uncork.learn.defaults import DEFAULTS, GUARDRAILS, OF_WINDOWS
 from uncork.learn.entries import REGION, level_of
 from uncork.learn.monotone import RESUME, WINDOW
@@ -28,7 +28,6 @@ from uncork.measure.address import Address
 from uncork.measure.errors import InputError
 from uncork.measure.keys import DAY_NS
 from uncork.measure.sources.reading import find_files
-from uncork.measure.stats.jackknife import MIN_BUCKETS
 
 DAY_SECONDS = 86_400
 MAX_LEFT_OUT = 0.05
@@ -68,13 +67,8 @@ def propose(
     _warn_countries(counts)
     number, changes = store.plan(settings, counts, now, show=show)
     save(options, store.root)
-    found = store.settings(number)
-    warnings = (
-        one.warning(found.of(version.arm_of(name, found))) for name, one in store.mismatches(number).items()
-    )
-    for warning in dict.fromkeys(warnings):
-        console.note(f"warning: {warning}")
-    _warn_ratios(store, number)
+    for text in checks.warnings(store.findings(number)):
+        console.note(f"warning: {text}")
     return number, changes
 
 
@@ -85,16 +79,6 @@ def _warn_countries(counts: pa.Table) -> None:
         console.note(
             f"warning: service_country of {left_out:,} records does not have a code, such as `{example}`: "
             "they count as of an unknown country. Write two capital letters, such as PE"
-        )
-
-
-def _warn_ratios(store: Store, number: int) -> None:
-    """Says where the sample ratio was not compared."""
-    lacking = [name for name, of in store.guardrails(number).items() if sample_ratio.KEY not in of]
-    if lacking:
-        console.note(
-            f"warning: sample ratio not run in {words.listed(lacking)}: it needs arm_unit, arm_propensity "
-            f"and {MIN_BUCKETS} buckets of each arm. Lost records of one arm do not show"
         )
 
 
@@ -235,6 +219,7 @@ def settings_of(options: argparse.Namespace, as_of: int, key: str, today: int | 
         only=options.only,
         random=share(options.random, "--random"),
         holdback=_holdback(options),
+        share=_planned_share(options),
         ttl=options.ttl,
         rules=_rules(options.rules),
         prior=prior.load_prior(Path(options.prior), _controllers(options, of_arms)) if options.prior else {},
@@ -262,6 +247,19 @@ def _part(text: str, option: str) -> float:
         raise InputError(
             f"{option} {text}", "it must be below 100%", "write 95% for --sure, 2% for --tolerate"
         )
+    return found
+
+
+def _planned_share(options: argparse.Namespace) -> float | None:
+    """What was assigned, of two arms."""
+    if not options.share:
+        return None
+    if len(options.arm) > 1:
+        problem = "it is of one treated arm, and there are several"
+        raise InputError(f"--share {options.share}", problem, "leave it out, or record arm_propensity")
+    found = share(options.share, "--share")
+    if found >= 1:
+        raise InputError(f"--share {options.share}", "it leaves no control arm", "write a share below 100%")
     return found
 
 

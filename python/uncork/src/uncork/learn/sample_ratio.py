@@ -33,6 +33,8 @@ KEY = "sample_ratio"
 """Of a section's ratio among its guardrails."""
 TOGETHER = "all sections"
 MAX_NAMED = 5
+NOTHING = "Nothing is switched on."
+LOST = "Find out which records are lost, and leave their days out (--where)."
 
 
 @dataclass(frozen=True)
@@ -53,12 +55,13 @@ class Ratio:
     left_out: tuple[str, ...] = ()
     """Networks and ASes that are far from the others, by name: at most `MAX_NAMED`."""
 
+    def mismatch(self, settings: Settings) -> str:
+        """What is wrong."""
+        return f"Sample-ratio mismatch in {self.of}: {self.away(settings)}."
+
     def warning(self, settings: Settings) -> str:
         """What is wrong, what follows, and what to do."""
-        return (
-            f"Sample-ratio mismatch in {self.of}: {self.away(settings)}. Nothing is switched on. Find out "
-            "which records are lost, and leave their days out (--where)."
-        )
+        return f"{self.mismatch(settings)} {NOTHING} {LOST}"
 
     def away(self, settings: Settings) -> str:
         """How far the arms are from what was dealt."""

@@ -130,6 +130,11 @@ class Settings:
     """Whether guardrails of the last days count by inverse propensity if that changed. Before, they did not.
     """
 
+    share: float | None = None
+    """Planned share of treated units, of the units of both arms. None: by the propensities of the records,
+    else equal arms.
+    """
+
     by_unit: bool = True
     """Whether the holdback is compared with clients that have the unit, too. Before, with all."""
 

@@ -9,6 +9,7 @@ from functools import partial
 
 import pyarrow as pa
 
+from uncork.experiment.result import Finding
 from uncork.learn import checks, confirm, guardrails, harm, monotone, sample_ratio, tablefile
 from uncork.learn.budget import choices
 from uncork.learn.calibration import calibrated
@@ -21,7 +22,7 @@ from uncork.learn.evidence import Section, blocks, places, sections
 from uncork.learn.guardrails import WatchedByName
 from uncork.learn.sample_ratio import Ratio
 from uncork.learn.settings import Overrides, Settings
-from uncork.learn.units import Rows, client_days
+from uncork.learn.units import Rows, client_days, planned
 from uncork.measure.errors import InputError
 
 DECISIONS, GUARDRAILS, TRIALS = "decisions.parquet", "guardrails.json", "trials.json"
@@ -57,7 +58,7 @@ def files(inputs: Inputs) -> dict[str, bytes]:
             "check --experiment and --until",
         )
     ratios = _ratios(inputs.evidence, settings, views)
-    views = [replace(view, ratio=ratios.get((view.arm, view.section.name))) for view in views]
+    views = _with_findings(views, ratios, inputs.evidence, settings)
     before = inputs.before()
     days = 1 if inputs.before_as_of is None else max(settings.as_of - inputs.before_as_of, 0)
     allowance = min(settings.changed * days, 1.0)
@@ -81,11 +82,15 @@ def files(inputs: Inputs) -> dict[str, bytes]:
     _release()
     table = tablefile.table(inputs.version, decisions, settings)
     _, others = places(inputs.evidence, settings)
-    mismatches = [
-        one.warning(settings.of(arm)) for (arm, _), one in sorted(ratios.items()) if one.is_mismatch
-    ]
-    said = [*mismatches, *(checks.lines(findings) if settings.checked else ())]
-    changes = summary(inputs.version, decisions, before, settings, trials, said, others)
+    changes = summary(
+        inputs.version,
+        decisions,
+        before,
+        settings,
+        trials,
+        _said(findings, ratios, inputs.evidence, settings),
+        others,
+    )
     del before
     _release()
     texts = {
@@ -145,10 +150,38 @@ def _ratios(evidence: pa.Table, settings: Settings, views: Sequence[View]) -> di
     return found
 
 
-def arm_of(watched: str, settings: Settings) -> str:
-    """The treated arm of what `watched_name` made."""
-    arm = watched.rpartition(" ")[2]
-    return arm if settings.others and arm in settings.candidates else settings.treated
+def _with_findings(
+    views: Sequence[View],
+    ratios: Mapping[tuple[str, str], Ratio],
+    evidence: pa.Table,
+    settings: Settings,
+) -> list[View]:
+    """With the sample ratio of each section, or why it was not compared."""
+    of_arms = {view.arm: settings.of(view.arm or settings.treated) for view in views}
+    units = {arm: frozenset(client_days(evidence, of)) for arm, of in of_arms.items()}
+    plans = {arm: planned(evidence, of) for arm, of in of_arms.items()}
+
+    def with_finding(view: View) -> View:
+        found, of = ratios.get((view.arm, view.section.name)), of_arms[view.arm]
+        has_units = view.section.name in units[view.arm]
+        one = checks.check_ratio(found, plans[view.arm], of, has_units=has_units)
+        return replace(view, ratio=found, findings=(one, *view.findings))
+
+    return [with_finding(view) for view in views]
+
+
+def _said(
+    findings: Mapping[str, Sequence[Finding]],
+    ratios: Mapping[tuple[str, str], Ratio],
+    evidence: pa.Table,
+    settings: Settings,
+) -> list[str]:
+    """What a plan prints of its checks."""
+    if not settings.checked:
+        return [one.warning(settings.of(arm)) for (arm, _), one in sorted(ratios.items()) if one.is_mismatch]
+    plan = planned(evidence, settings)
+    known = [] if plan.source == "recorded" else [f"Sample ratio: compared {plan.words()}."]
+    return [*checks.lines(findings), *known]
 
 
 def _view(settings: Settings, units: Mapping[str, Rows], section: Section) -> View | None:

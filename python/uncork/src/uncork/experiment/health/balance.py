@@ -34,6 +34,8 @@ def judged(records: Sums, units: Sums, arms: tuple[str, str], *, is_adjusted: bo
     """By arm and bucket. `is_adjusted`: whether means and quantiles count each unit once."""
     effect = records_per_unit(records, units)
     if not isinstance(effect, Effect):
+        if effect.control is not None and effect.control == effect.treated:
+            return Finding(NAME, "ok", f"{effect.control:.3g} records per unit of both arms.")
         return Finding(NAME, "not run", f"There are too few units: {effect.reason}.")
     numbers = {"ratio": effect.ratio, "low": effect.ratio_low, "high": effect.ratio_high}
     counts = f"{effect.control:.3g} records per unit of {arms[0]} and {effect.treated:.3g} of {arms[1]}"

@@ -14,6 +14,14 @@ from uncork.experiment.facts import UnitCounts
 from uncork.experiment.result import Finding
 from uncork.measure.stats.srm import BLOCKS_BELOW, SampleRatio, sample_ratio, weighted_ratio
 
+NAME: Final = "sample ratio"
+NO_UNIT: Final = Finding(
+    NAME,
+    "not run",
+    "The records name no unit.",
+    "Name the columns of the unit (--unit-columns), or map it ([unit]).",
+)
+
 CELLS_BLOCK: Final = 0.1
 """Share of a key's units in cells with a mismatch from which the whole has no verdict either."""
 
@@ -46,6 +54,12 @@ class Planned:
             "declared": f"by --share, {percent} treated",
         }.get(self.source, "to equal arms (assumed: --share declares another share)")
 
+    def remedy(self, otherwise: str) -> str:
+        """What to do about a mismatch: an assumed share may be another one."""
+        if self.source != "assumed":
+            return otherwise
+        return f"If another share was planned, declare it: --share 30%. Otherwise: {otherwise}"
+
 
 def planned(units: UnitCounts, declared: float | None) -> Planned:
     """From `--share` (a fraction), else what is recorded, else equal arms."""
@@ -67,10 +81,9 @@ def planned(units: UnitCounts, declared: float | None) -> Planned:
 
 def check_ratio(units: UnitCounts | None, plan: Planned, arms: tuple[str, str]) -> Finding:
     """The units of the whole."""
-    name = "sample ratio"
+    name = NAME
     if units is None or not (units.control or units.treated):
-        remedy = "Name the columns of the unit (--unit-columns), or map it ([unit])."
-        return Finding(name, "not run", "The records name no unit.", remedy)
+        return NO_UNIT
     if plan.problem:
         remedy = "arm_propensity is the probability of the arm that the record's own unit is in."
         return Finding(name, "blocks", f"The plan cannot be: {plan.problem}.", remedy)
@@ -89,10 +102,7 @@ def check_ratio(units: UnitCounts | None, plan: Planned, arms: tuple[str, str]) 
         f"Sample-ratio mismatch: {counts}, where {expected} were to be assigned {plan.words()} (p "
         f"{p_words(test.p_value)})."
     )
-    remedy = CAUSES
-    if plan.source == "assumed":
-        remedy = f"If another share was planned, declare it: --share 30%. Otherwise: {CAUSES}"
-    return Finding(name, "blocks", sentence, remedy, numbers)
+    return Finding(name, "blocks", sentence, plan.remedy(CAUSES), numbers)
 
 
 def check_cells(

@@ -63,6 +63,9 @@ def add_analyze(parser: argparse.ArgumentParser) -> None:
     )
 
 
+SHARE = "planned share of treated units, of both arms [default: arm_propensity, else equal arms]"
+
+
 def add_comparison(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what is compared")
     group.add_argument(
@@ -73,7 +76,7 @@ def add_comparison(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--share",
         metavar="SHARE",
-        help="planned share of treated units, of both arms [default: arm_propensity, else equal arms]",
+        help=SHARE,
     )
     group.add_argument(
         "--arm", default="arm", metavar="COLUMN", help="column of the arms; cc where no policy assigned any"
