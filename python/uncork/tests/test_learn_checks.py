@@ -14,7 +14,7 @@ from learning import FIRST_DAY, KEY, NOW, SETTINGS
 from test_learn_weights import changed, of_clients
 from uncork.learn import demo, evidence
 from uncork.learn.cli import main
-from uncork.learn.decide import UNLIKE
+from uncork.learn.decide import SEVERAL_ARMS, UNLIKE
 from uncork.learn.explain import explain
 from uncork.learn.page import page
 from uncork.learn.settings import Settings
@@ -126,3 +126,34 @@ def test_a_plan_says_what_the_sample_ratio_is_compared_with(
     assert ("compared to equal arms (assumed" in printed.out) == is_assumed
     store.apply(1, NOW)
     assert "The records name no unit." in page(store) or severity != "not run"
+
+
+def in_both_arms(units: int, policies: int = 1) -> pa.Table:
+    """1,800 clients of two records a day. This number of units has the second record in the other arm."""
+    table = demo.table((demo.System(64501, "PE", 2, 0.3),), days=1, daily=900)
+    second = table.slice(0, units)
+    is_bbr = np.array(second["arm"].to_pylist()) == "bbr"
+    second = changed(second, "arm", np.where(is_bbr, "control", "bbr"))
+    parts = [table, second, table.slice(units)]
+    names = ["p1", f"p{policies}", "p1"]
+    return pa.concat_tables(
+        part.append_column("choice_policy", pa.array([name] * part.num_rows))
+        for part, name in zip(parts, names, strict=True)
+        if part.num_rows
+    )
+
+
+@pytest.mark.parametrize(
+    ("units", "policies", "severity"), [(0, 1, "ok"), (10, 1, "warning"), (100, 1, "blocks"), (100, 2, "ok")]
+)
+def test_units_in_several_arms_are_reported_and_hold_back(
+    units: int, policies: int, severity: str, tmp_path: Path
+) -> None:
+    """Unless the policy changed: it may assign a unit to another arm."""
+    store = planned(tmp_path / "learned", in_both_arms(units, policies), replace(ONE_DAY, harmed=1.0))
+    assert findings(store, "one arm per unit") == {"large": severity}
+    arms = {(one.arm, one.reason) for one in store.decisions(1).networks}
+    assert arms == ({("control", SEVERAL_ARMS)} if severity == "blocks" else {("bbr", "switched on")})
+    sentence = f"{units} of 1800 units are in more than one arm"
+    for text in (store.text(1, "changes.txt"), explain(store, "198.18.0.7", None, None), page(store)):
+        assert (sentence in text) == (severity in ("warning", "blocks"))

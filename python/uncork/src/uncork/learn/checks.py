@@ -10,16 +10,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from uncork.experiment import words
 from uncork.experiment.health import balance, ratio
 from uncork.experiment.health.balance import is_beyond_chance
+from uncork.experiment.health.judge import two_arms
 from uncork.experiment.health.ratio import Planned
 from uncork.experiment.result import Finding
 from uncork.learn.decisions import Texts, places
 from uncork.learn.digits import rounded
-from uncork.learn.evidence import PER_CLIENT, Section
+from uncork.learn.evidence import PER_CLIENT, SEVERAL, Section, of_metric
 from uncork.learn.sample_ratio import LOST, NOTHING, Ratio
 from uncork.learn.settings import Settings
 from uncork.learn.units import Rows
@@ -39,7 +42,7 @@ OF_BEFORE = Finding(
     "The evidence is of an earlier version: each download counts, and not each client.",
     "Run the query of plan --show-sql again.",
 )
-BY_CELL = "sample ratio by cell"
+BY_CELL, ONE_ARM = "sample ratio by cell", "one arm per unit"
 KEEP = "They are not switched on, nor is a network in such an AS."
 
 
@@ -88,6 +91,16 @@ def check_ratio(found: Ratio | None, plan: Planned, settings: Settings, *, has_u
         return Finding(ratio.NAME, "blocks", found.mismatch(settings), remedy, numbers)
     sentence = f"{found.away(settings)}, as assigned {plan.words()}."
     return Finding(ratio.NAME, "ok", sentence, numbers=numbers)
+
+
+def check_arms(evidence: pa.Table) -> Finding:
+    """Whether each unit is in one arm, of all sections together."""
+    rows = of_metric(evidence, SEVERAL)
+    several, units = (pc.sum(rows[name]).as_py() or 0 for name in ("n", "denominator"))
+    if not units:
+        return Finding(ONE_ARM, "not run", ratio.NO_UNIT.sentence)
+    found = two_arms(several, units)
+    return replace(found, remedy=f"{NOTHING} {found.remedy}") if found.severity == "blocks" else found
 
 
 def check_cells(rows: Rows | None, section: Section) -> Finding:

@@ -29,6 +29,7 @@ from uncork.learn.settings import PRIMARY, Overrides, Settings
 
 ROUNDING = 1e-9
 """Of a sum of shares: all of them may be a little more than 1."""
+SEVERAL_ARMS = "clients in several arms: nothing is switched on"
 BETTER = "switched to a better arm"
 MISMATCH = "sample-ratio mismatch: nothing is switched on"
 UNLIKE = "sample-ratio mismatch of it or of its AS: not switched on"
@@ -223,7 +224,7 @@ def _wish(
     known = choice.picked(each, choice.asked(each, settings, pin, is_frozen))
     now, why_likely, is_likely = known.now, known.why_likely, known.is_likely(settings)
     why_broken, is_broken = known.why_broken, known.is_broken()
-    why_held = _why_held(of_arms, entries)
+    why_held = _why_held(of_arms, entries, settings)
     is_held = why_held.astype(np.bool_)
     # Without several treated arms, the figures do not say which one they are of.
     treated = np.where(now.about == "", settings.treated, now.about)
@@ -275,13 +276,15 @@ def _wish(
     return _Wishes(now, arm, reason, is_forced, is_wanted, is_free & is_kept & may_stay, figures)
 
 
-def _why_held(of_arms: Sequence[View], entries: Entries) -> Texts:
+def _why_held(of_arms: Sequence[View], entries: Entries, settings: Settings) -> Texts:
     """Of each entry why its lift does not count, or None."""
     found = np.full(len(entries.key), None, dtype=np.object_)
     unlike = {name for view in of_arms for name in view.unlike}
     found[entries.marked(sorted(unlike)) != ABSENT] = UNLIKE
     if any(view.is_mismatch for view in of_arms):
         found[:] = MISMATCH
+    elif settings.checked and any(one.severity == "blocks" for view in of_arms for one in view.findings):
+        found[:] = SEVERAL_ARMS
     return found
 
 

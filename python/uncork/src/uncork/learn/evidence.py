@@ -34,7 +34,7 @@ from uncork.measure.metrics import METRICS, Metric, missing, size
 from uncork.measure.reduce import Queries, ReducePlan, Run, bin_value, in_scope
 from uncork.measure.schema import LARGE_BYTES, Columns, canonical
 
-TRAFFIC, STEERED, OF_HOLDBACK, UNITS = "traffic", "steered", "held", "units"
+TRAFFIC, STEERED, OF_HOLDBACK, UNITS, SEVERAL = "traffic", "steered", "held", "units", "several"
 HOST = re.compile(r"[0-9A-Za-z._-]+|\[[0-9A-Fa-f:.]+\]")
 """A name of a host or an address, as policies write them."""
 CODE = re.compile(r"[A-Z]{2}")
@@ -65,7 +65,8 @@ controller is of: of ASes that a switchback is to confirm. `held` are the primar
 clients with the unit that the table decided for, as the treated arm, and of the holdback, as the control arm,
 with buckets.
 `units` are, in `n`, the distinct units of each client network, day, arm and bucket; in `numerator` their
-records. A ratio has further rows in which each client counts once a day (`PER_CLIENT`).
+records. `several` are, by day, all units (`denominator`) and those with several arms by one policy (`n`).
+A ratio has further rows in which each client counts once a day (`PER_CLIENT`).
 """
 PER_CLIENT = " per client"
 """What the metric of such rows ends with."""
@@ -124,6 +125,7 @@ def _parts(records: ir.Table, settings: Settings, on_trial: Sequence[str]) -> di
         _holdback(table, plan, settings, of) for of in CLASSES if PRIMARY[of].metric in known
     ]
     parts[UNITS] = [_units(table, plan)]
+    parts[SEVERAL] = [_several(table, plan)]
     return parts
 
 
@@ -166,6 +168,7 @@ def metrics(settings: Settings) -> list[str]:
         STEERED,
         OF_HOLDBACK,
         UNITS,
+        SEVERAL,
     ]
 
 
@@ -387,6 +390,23 @@ def _units(table: ir.Table, plan: ReducePlan) -> ir.Table:
         numerator=counted["rows"],
         denominator=null,
     )
+
+
+def _several(table: ir.Table, plan: ReducePlan) -> ir.Table:
+    """Units that one policy had in several arms on a day. A new policy may assign them to others."""
+    some = in_scope(table, plan)
+    t = Columns(some)
+    rows = some.select(
+        "learn_day", unit=t["arm_unit"], arm=t["arm"].cast("string"), policy=t["choice_policy"]
+    )
+    rows = rows.filter(rows["unit"].notnull(), rows["arm"].notnull())
+    units = rows.group_by("learn_day", "unit", "policy").aggregate(arms=rows["arm"].nunique())
+    days = units.group_by("learn_day").aggregate(n=units.count(where=units["arms"] > 1), units=units.count())
+    null, no_text = ibis.null().cast("int64"), ibis.null().cast("string")
+    texts = ("class", "place", "client", "country")
+    keys = {name: no_text if name in texts else null for name in KEY_COLUMNS} | {"day": days["learn_day"]}
+    more = {"arm": no_text, "bucket": null, "bin": null, "n": days["n"], "numerator": null}
+    return days.select(metric=ibis.literal(SEVERAL), **keys, **more, denominator=days["units"])
 
 
 def _binned(records: ir.Table, keys: Mapping[str, ir.Value], metric: Metric, name: str) -> ir.Table:
@@ -617,7 +637,7 @@ def _section(rows: Mapping[str, pa.Array], of_class: str, place: str, settings: 
         arm[words["arm"].has(name)] = at
     counts = {}
     for name in sorted(
-        {word for word in words["metric"].words if word} - {TRAFFIC, STEERED, OF_HOLDBACK, UNITS}
+        {word for word in words["metric"].words if word} - {TRAFFIC, STEERED, OF_HOLDBACK, UNITS, SEVERAL}
     ):
         some = np.flatnonzero(words["metric"].has(name) & (arm >= 0) & (network >= 0))
         if len(some):

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 import numpy as np
 
 from uncork.experiment import words
+from uncork.experiment.health import ratio
 from uncork.experiment.result import Finding
 from uncork.experiment.rows import limit_words
 from uncork.learn import networks
@@ -107,8 +108,8 @@ def _about(
 def _checks(findings: Sequence[Finding]) -> Iterator[str]:
     """What a check of the section found, or why it did not run."""
     for one in findings:
-        if one.severity in ("warning", "not run"):
-            state = "" if one.severity == "warning" else " not run"
+        if one.severity != "ok" and (one.name, one.severity) != (ratio.NAME, "blocks"):
+            state = " not run" if one.severity == "not run" else ""
             yield f"  check    {one.name}{state}: {one.sentence}"
 
 

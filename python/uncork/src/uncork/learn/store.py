@@ -300,8 +300,8 @@ class Store:
                 shutil.rmtree(part, ignore_errors=True)
 
     def changes_nothing(self, number: int) -> bool:
-        """Whether servers would do the same by the version before, and as long. A sample-ratio mismatch that
-        begins or ends is a change: the active version reports it.
+        """Whether servers would do the same by the version before, and as long. A sample-ratio mismatch, or
+        another check that blocks, is a change when it begins and ends: the active version reports it.
         """
         document = _document(self.path(number))
         before = _before(document)
@@ -309,7 +309,13 @@ class Store:
             before is not None
             and self._does_as(before, _settings(document), self.decisions(number))
             and self.mismatches(number).keys() == self.mismatches(before).keys()
+            and self._blocks(number) == self._blocks(before)
         )
+
+    def _blocks(self, number: int) -> set[tuple[str, str]]:
+        """Sections and checks that hold all of a section back."""
+        found = self.findings(number)
+        return {(name, one.name) for name, of in found.items() for one in of if one.severity == "blocks"}
 
     def _does_as(self, before: int, settings: Settings, decisions: Decisions) -> bool:
         """Whether servers do the same by these decisions as by a version."""

@@ -160,12 +160,13 @@ def _with_findings(
     of_arms = {view.arm: settings.of(view.arm or settings.treated) for view in views}
     units = {arm: frozenset(client_days(evidence, of)) for arm, of in of_arms.items()}
     plans = {arm: planned(evidence, of) for arm, of in of_arms.items()}
+    of_all = checks.check_arms(evidence)
 
     def with_finding(view: View) -> View:
         found, of = ratios.get((view.arm, view.section.name)), of_arms[view.arm]
         has_units = view.section.name in units[view.arm]
         one = checks.check_ratio(found, plans[view.arm], of, has_units=has_units)
-        return replace(view, ratio=found, findings=(one, *view.findings))
+        return replace(view, ratio=found, findings=(one, *view.findings, of_all))
 
     return [with_finding(view) for view in views]
 

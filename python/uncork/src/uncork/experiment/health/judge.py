@@ -1,7 +1,7 @@
 """From counts to findings: what is wrong, how badly, and what to do."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -332,15 +332,20 @@ def _two_arms(counts: Counts) -> Finding | None:
     units = counts.units
     if not units or not units["units"]:
         return None
-    share = int(units["several"]) / int(units["units"])
-    numbers = {"units_in_several_arms": float(units["several"]), "units": float(units["units"])}
-    if not units["several"]:
-        return _finding("one arm per unit", "ok", "Every unit is in one arm.", numbers=numbers)
-    some = ", ".join(units["several_names"])
-    sentence = f"{units['several']} of {units['units']} units are in more than one arm ({_percent(share)})"
+    return two_arms(int(units["several"]), int(units["units"]), units["several_names"])
+
+
+def two_arms(several: int, units: int, names: Sequence[str] = ()) -> Finding:
+    """How many units are in several arms, with the names of some."""
+    name, share = "one arm per unit", several / units
+    numbers = {"units_in_several_arms": float(several), "units": float(units)}
+    if not several:
+        return _finding(name, "ok", "Every unit is in one arm.", numbers=numbers)
+    some = ", ".join(names)
+    sentence = f"{several} of {units} units are in more than one arm ({_percent(share)})"
     sentence += f", such as {some}." if some else "."
     remedy = "Assign by hash, and do not change weights, key or salt during an experiment."
-    return _finding("one arm per unit", graded(share, (0.0, 0.01)), sentence, remedy, numbers)
+    return _finding(name, graded(share, (0.0, 0.01)), sentence, remedy, numbers)
 
 
 def _arrivals(counts: Counts) -> Finding | None:
