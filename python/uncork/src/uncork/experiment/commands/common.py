@@ -16,6 +16,7 @@ from pathlib import Path
 import ibis
 import ibis.expr.types as ir
 
+from uncork.experiment.commands import invalid
 from uncork.measure import console, rollups
 from uncork.measure.address import Source
 from uncork.measure.engines import duckdb
@@ -102,6 +103,7 @@ def read_records(arguments: argparse.Namespace, progress: Progress) -> Records:
     )
     declare(metric.metric() for metric in loaded.metrics)
     table = selected(loaded.table, arguments.where, arguments.exclude, to_arrow)
+    invalid.check(table, to_arrow, () if mapping else loaded.files)
     keep = duckdb.keep if duckdb.is_small(table) else None
     return Records(table, to_arrow, loaded.rejected, loaded.losses, loaded, unit or (), keep)
 
@@ -138,7 +140,9 @@ def _elsewhere(arguments: argparse.Namespace, paths: Sequence[Source]) -> Record
         remedy = f"pip install 'uncork[{arguments.engine}]'"
         raise InputError(f"--engine {arguments.engine}", f"{error.name} is not installed", remedy) from error
     table = rollups.alone(typed(table)) if of_rollups else typed(table)
-    return Records(selected(table, arguments.where, arguments.exclude, run), run, {}, None, copies)
+    table = selected(table, arguments.where, arguments.exclude, run)
+    invalid.check(table, run)
+    return Records(table, run, {}, None, copies)
 
 
 def memory(text: str) -> str:
