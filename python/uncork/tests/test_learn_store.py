@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from full_disk import full_disk
-from learning import KEY, NOW
+from learning import KEY, NOW, program
 from uncork.learn import cli, demo, lock
 from uncork.learn.settings import Overrides
 from uncork.learn.store import Store
@@ -107,6 +107,43 @@ def test_apply__version_0__is_refused(store: Store, capsys: pytest.CaptureFixtur
     assert cli.main(["apply", str(store.root), "0"]) == 2
     assert "version 0: there is none; there are: 1" in " ".join(capsys.readouterr().err.split())
     assert store.current() is None
+
+
+SHADOWED = """
+[[rule]]
+asn = "AS64500"
+use = { tcp = "cubic" }
+
+[[rule]]
+asn = "AS64500"
+country = "PE"
+use = { tcp = "bbr" }
+"""
+
+
+@pytest.mark.parametrize(
+    ("rules", "status", "words"),
+    [
+        (SHADOWED, 0, "this rule never decides: the rule in line"),
+        (
+            '[[rule]]\nasn = "AS64500"\nuse = { tcp = "bbr", mood = "good" }\n',
+            2,
+            "`uncork policy check` refuses it",
+        ),
+    ],
+    ids=["shadowed", "refused"],
+)
+def test_apply__a_policy_that_a_server_warns_of_or_refuses__is_checked_before(
+    rules: str, status: int, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program()
+    (tmp_path / "rules.toml").write_text(rules)
+    records, root = demo.write(tmp_path / "records", 1), tmp_path / "store"
+    options = ["--rules", str(tmp_path / "rules.toml"), "--key", KEY, "-o", str(root)]
+    assert cli.main(["plan", str(records), *options]) == 0
+    assert cli.main(["apply", str(root)]) == status
+    assert words in capsys.readouterr().err
+    assert Store(root).current() == (1 if status == 0 else None)
 
 
 def test_a_full_disk_leaves_the_store_as_it_was(store: Store) -> None:

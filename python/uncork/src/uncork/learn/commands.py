@@ -6,8 +6,9 @@ import argparse
 import signal
 import socket
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -130,7 +131,7 @@ def _program() -> str | None:
 
 
 def _check(program: str | None, policy: Path) -> None:
-    """Reads the policy as a server does, before it becomes active."""
+    """Reads the policy as a server does, before it becomes active, and passes its warnings on."""
     if program is None:
         return
     done = subprocess.run(
@@ -139,6 +140,8 @@ def _check(program: str | None, policy: Path) -> None:
     if done.returncode:
         why = (done.stderr or done.stdout).strip()
         raise InputError(str(policy), f"`uncork policy check` refuses it: {why}")
+    for line in done.stderr.splitlines():
+        console.note(line)
 
 
 def run_apply(options: argparse.Namespace) -> int:
@@ -146,7 +149,8 @@ def run_apply(options: argparse.Namespace) -> int:
     numbers = store.numbers()
     if not numbers:
         raise InputError(str(options.directory), "no version yet", "make one with uncork learn plan")
-    return _activate(store, numbers[-1] if options.number is None else options.number, "apply")
+    number = numbers[-1] if options.number is None else options.number
+    return _activate(store, number, "apply", partial(_check, _program()))
 
 
 def run_rollback(options: argparse.Namespace) -> int:
@@ -179,9 +183,10 @@ def _active_origins(store: Store) -> set[int]:
     return {store.origin(number) for number in active_versions(store)} & {*store.numbers()}
 
 
-def _activate(store: Store, number: int, done: str) -> int:
+def _activate(store: Store, number: int, done: str, check: Callable[[Path], object] = lambda _: None) -> int:
+    """A rollback must not wait for a check: its policy was active before."""
     now = datetime.now(UTC)
-    warning = store.apply(number, now, done)
+    warning = store.apply(number, now, done, check)
     settings = store.settings(number)
     console.line(f"Version {number} is active: {store.root / 'current' / 'policy.toml'}")
     if warning:

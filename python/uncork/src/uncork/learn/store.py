@@ -409,13 +409,21 @@ class Store:
             return False
         return signature.is_signed((path / INPUTS).read_bytes(), signed, self.public_key)
 
-    def apply(self, number: int, now: datetime, done: str = "apply") -> str:
+    def apply(
+        self,
+        number: int,
+        now: datetime,
+        done: str = "apply",
+        check: Callable[[Path], object] = lambda _: None,
+    ) -> str:
         """Activates a version: one link is replaced, or nothing happens. The log has the intent before and
-        the outcome after. The result says what of the latter could not be written; empty: nothing.
+        the outcome after. The result says what of the latter could not be written; empty: nothing. `check`
+        gets the policy before, and raises an error if a server would refuse it.
         """
         self._check_whole(number)
         self._check_stop(number)
         self._check_serial(number)
+        check(self.path(number) / version_.POLICY)
         part = self.root / f".current.{os.getpid()}"
         with alone(self.root):
             self.note(now, INTENT, version=number)
