@@ -128,6 +128,21 @@ def test_plan__rollups_of_all_records__the_same_bytes(
     assert main(["verify", str(tmp_path / "b")]) == 0
 
 
+def test_plan__rollups_without_propensities__say_where_their_arms_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Roll-ups keep whole arms only. The records themselves are compared with equal arms."""
+    source = tmp_path / "records.parquet"
+    pq.write_table(of_a_fleet(days=1).drop_columns(["arm_propensity"]), source)
+    target = rolled(source, tmp_path / "rollups", "--period", "30min")
+    options = ["--key", KEY, "--until", date(FIRST_DAY + 1)]
+    assert main(["plan", str(target), "-o", str(tmp_path / "a"), *options]) == 2
+    said = capsys.readouterr().err
+    assert "no roll-up has a client in an arm of the experiment 'explore'" in said
+    assert "arms of records without arm_propensity are not in roll-ups" in said
+    assert main(["plan", str(source), "-o", str(tmp_path / "b"), *options]) == 0
+
+
 def test_plan__regions__the_same_bytes(records: Path, rollups: Path, tmp_path: Path) -> None:
     regions = tmp_path / "regions.csv"
     regions.write_text("198.18.0.0/20,Lima\n198.18.16.0/20,Pune\n")

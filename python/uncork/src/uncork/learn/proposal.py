@@ -102,11 +102,14 @@ def _from_records(
     progress("evidence")
     if files is not None:
         found = daily.collect(options, files, settings, on_trial(store), store.root, progress)
+        _check_rolled_arms(found.rows, settings)
     else:
         _check_left_out(records)
         arms.check(arms.of_records(records.table, settings, records.run), settings)
         rows = evidence.collect(records.table, settings, records.run, on_trial(store))
         found = daily.Day(rows, rollups.folded(records.table))
+        if rollups.has_rollups(records.table):
+            _check_rolled_arms(rows, settings)
     if found.folded[0]:
         share = 100 * found.folded[0] / found.folded[1]
         console.note(
@@ -114,6 +117,17 @@ def _from_records(
             "they decide nothing. Raise --rollup-rows on the hosts to learn from them"
         )
     return settings, found.rows
+
+
+def _check_rolled_arms(rows: pa.Table, settings: Settings) -> None:
+    """Refuses roll-ups without a client of the experiment: `uncork records rollup` drops incomplete arms."""
+    if not evidence.of_metric(rows, evidence.UNITS).num_rows:
+        problem = f"no roll-up has a client in an arm of the experiment {settings.experiment!r}"
+        remedy = (
+            "check --experiment and --until; arms of records without arm_propensity are not in roll-ups: "
+            "write it (0.5 of two equal arms) and roll up again, or plan from the records with --share"
+        )
+        raise InputError("records", problem, remedy)
 
 
 def _check_left_out(records: Records) -> None:
