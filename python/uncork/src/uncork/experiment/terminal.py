@@ -71,8 +71,7 @@ def _guardrails(analysis: Analysis, width: int) -> list[str]:
         if any(g.state == state for g in guards)
     ]
     if analysis.not_guarded:
-        lacking = words.listed(analysis.not_guarded)
-        lines.append(wrapped(f"– guardrails not run, because no record has it: {lacking}", width, "  "))
+        lines.append(wrapped(f"– {words.not_guarded(analysis.not_guarded)}", width, "  "))
     return ["\n".join(lines)] if lines else []
 
 

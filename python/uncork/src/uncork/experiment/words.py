@@ -107,3 +107,8 @@ def probability(p: float | None) -> str:
     if p is None or not math.isfinite(p):
         return "–"
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def not_guarded(measures: Sequence[str]) -> str:
+    """Of guardrails that no record can show."""
+    return f"guardrails not run, because no record has it: {listed(measures)}"

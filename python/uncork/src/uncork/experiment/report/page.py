@@ -84,8 +84,8 @@ def _doubts(analysis: Analysis) -> str:
         )
     doubts += [escape(note) for note in analysis.notes]
     if analysis.not_guarded:
-        lacking = words.listed(analysis.not_guarded)
-        doubts.append(escape(f"Not guarded, because no record has it: {lacking}."))
+        text = words.not_guarded(analysis.not_guarded)
+        doubts.append(escape(f"{text[:1].upper()}{text[1:]}."))
     return "".join(f'<p class="doubt">{doubt}</p>\n' for doubt in doubts)
 
 
