@@ -41,6 +41,9 @@ fn flow(entry: &Entry, paths: &[PathPlan], context: &Context<'_>) -> Result<Clas
     let paired = paired(section, ccs.len() as u64, count)?;
     let host = section.read("host", |node| node.whole(0..=HOSTS))?;
     let work = workload::work(section, &entry.name, context)?;
+    if !matches!(work, ClientActivity::Arrivals(_)) {
+        each_has_a_flow(section, &ccs, count)?;
+    }
     let plan = FlowPlan {
         name: entry.name.clone(),
         path: path(section, paths)?,
@@ -83,6 +86,18 @@ fn controllers(node: &Node) -> Result<Vec<CcSpec>> {
         return Err(ScenarioError::new(&node.place, "no controller").help("write cc = \"bbr3\""));
     }
     nodes.iter().map(controller).collect()
+}
+
+/// Refuses a controller that gets no turn: it would have a row without values, and be compared.
+fn each_has_a_flow(section: &Section<'_>, ccs: &[CcSpec], count: u64) -> Result<()> {
+    let (taken, left) = ccs.split_at(ccs.len().min(count as usize));
+    let Some(first) = left.iter().find(|cc| !taken.contains(cc)) else { return Ok(()) };
+    let message = format!("no flow has `{first}`: {} controllers, count {count}", ccs.len());
+    let class = section.name().trim_matches(['[', ']']);
+    Err(ScenarioError::new(section.value_place("cc"), message).help(format!(
+        "write count = {}; for runs of each controller alone, move the list to [matrix], as \"{class}.cc\"",
+        ccs.len()
+    )))
 }
 
 fn paired(section: &Section<'_>, controllers: u64, count: u64) -> Result<bool> {
