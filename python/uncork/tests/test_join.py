@@ -50,6 +50,61 @@ def joined(
     return pq.read_table(imported.files[0])["arm"].to_pylist(), of
 
 
+def test_the_only_response_of_a_connection_has_the_kernels_figures(tmp_path: Path) -> None:
+    figures = {
+        "busy_ns": 900_000_000,
+        "bytes_sent": 5_100_000,
+        "bytes_retransmitted": 70_000,
+        "rtt_ms": {"min": 20.0},
+    }
+    start = {"start": {"early_sent_bytes": 100_000, "early_resent_bytes": 20_000}}
+    ports = range(50_000, 50_005)
+    connections = [connection("cubic", port, 0, 10) | figures | start for port in ports]
+    log = [
+        line(9, 50_000),
+        line(8, 50_001),
+        line(9, 50_001),
+        line(8, 50_002),
+        line(9, 50_002).replace('"OK"', '"OK", "method": "HEAD"'),
+        line(9, 50_003).replace('"OK"', '""'),
+        line(8, 50_004),
+        line(9, 50_004).replace("200", "304"),
+    ]
+    joined(tmp_path, "".join(log), connections)
+    table = pq.read_table(tmp_path / "out")
+    assert table["source"].to_pylist() == ["acked", "log", "log", "log", "acked", "log"]
+    second = 1_000_000_000
+    took = [0.9 * second, 0.5 * second, 0.5 * second, 0.5 * second, None, 0.5 * second]
+    assert table["completion_ns"].to_pylist() == took
+    assert table["bytes_delivered"].to_pylist() == [5_000_000] * 6
+    for name, value in [
+        ("bytes_retransmitted", 70_000),
+        ("rtt_min_ms", 20.0),
+        ("start_early_resent_bytes", 20_000),
+    ]:
+        assert table[name].to_pylist() == [value, None, None, None, value, None], name
+
+
+def test_the_connection_says_where_the_client_is(tmp_path: Path) -> None:
+    known = connection("cubic", 50_000, 0, 10)
+    known["service"] = {**known["service"], "asn": 64_500, "country": "PE"}  # type: ignore[dict-item]
+    joined(tmp_path, line(9, 50_000) + line(9, 50_001), [known, connection("bbr", 50_001, 0, 10)])
+    table = pq.read_table(tmp_path / "out")
+    assert table["service_asn"].to_pylist() == [64_500, None]
+    assert table["service_country"].to_pylist() == ["PE", None]
+
+
+def test_a_response_is_the_only_one_of_all_logs(tmp_path: Path) -> None:
+    of = joining.load(
+        [records(tmp_path / "steer.jsonl", [connection("cubic", 50_000, 0, 10) | {"busy_ns": 9}])]
+    )
+    logs = [tmp_path / "a.log", tmp_path / "b.log"]
+    for number, log in enumerate(logs):
+        log.write_text(line(8 + number, 50_000))
+    import_files(logs, built_in("nginx"), tmp_path / "out", connections=of)
+    assert pq.read_table(tmp_path / "out")["source"].to_pylist() == ["log", "log"]
+
+
 def test_lines_get_the_arm_of_their_connection(tmp_path: Path) -> None:
     connections = [
         connection("cubic", 50_000, 0, 10),

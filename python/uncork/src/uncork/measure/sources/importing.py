@@ -14,6 +14,7 @@ from typing import Final, TextIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from uncork.measure.assignment import assign, client, cookie, header
 from uncork.measure.errors import InputError
@@ -23,7 +24,7 @@ from uncork.measure.schema import Column, arrow_schema
 from uncork.measure.sources import cmcd, headers, lines, nothing, outcome
 from uncork.measure.sources.fields import Field, Value, address_of, converter, first_group, text_of
 from uncork.measure.sources.identity import Occurrences, hashed
-from uncork.measure.sources.joining import JOINED, Connections, Key, Times, key_of
+from uncork.measure.sources.joining import Connections, Key, key_of
 from uncork.measure.sources.lines import NoRecordError, Read, Row, RowError
 from uncork.measure.sources.losses import UNKNOWN, Losses
 from uncork.measure.sources.mapping import NO_ARM, Mapping, UnitRule
@@ -111,7 +112,7 @@ def import_files(
 ) -> Imported:
     """Writes ``into/NAME.parquet`` for each log, and rejected rows to the file ``rejected``.
 
-    With ``connections`` each line gets the arm and controller of its connection. Logs that have lines and no
+    With ``connections`` each line gets what ``joining`` says. Logs that have lines and no
     record are an error that says which format would work; so are lines without any known connection.
     """
     if connections is not None and mapping.connection is None:
@@ -135,6 +136,7 @@ def import_files(
             raise nothing.error(paths, mapping, imported.rejected, imported.sample)
         if connections is not None:
             connections.check()
+            _measure(imported.files, connections)
     except Exception:
         for file in imported.files:
             file.unlink()
@@ -143,6 +145,16 @@ def import_files(
         imported.unseen = mapping.unseen(seen)
         imported.losses.unseen = () if mapping.is_built_in() else imported.unseen
     return imported
+
+
+def _measure(files: Sequence[Path], connections: Connections) -> None:
+    """Adds the figures of connections with one response. Which they are is known when all lines are read."""
+    first = 0
+    for file in files:
+        table = pq.read_table(file)
+        with Table(file, table.schema) as writer:
+            writer.write(connections.measured(table, first))
+        first += table.num_rows
 
 
 def _one(
@@ -311,26 +323,15 @@ class _Rows:
             return table
         took = table["completion_ns"].to_pylist()
         table, is_head = outcome.finished(table, self._mapping)
-        table = self._joined(table, good, took)
         for it, is_left_out in zip(good, is_head.to_pylist(), strict=True):
             if is_left_out:
                 self._rejects.add(self._name, it.number, it.line, outcome.NO_BODY, arm=None)
-        table = table.filter(pc.invert(is_head))
+        is_record = pc.invert(is_head)
+        if self._connections is not None:
+            table = self._connections.join(table, [it.key for it in good], took)
+            self._connections.keep(is_record)
+        table = table.filter(is_record)
         self._rejects.losses.add(table)
-        return table
-
-    def _joined(self, table: pa.Table, good: list[_Good], took: list[int | None]) -> pa.Table:
-        """The table with arm and controller of the lines' connections."""
-        if self._connections is None:
-            return table
-        starts = table["service_start_unix_ns"].to_pylist()
-        times = [
-            None if start is None else Times(start, start + (span or 0))
-            for start, span in zip(starts, took, strict=True)
-        ]
-        columns = self._connections.columns([it.key for it in good], times)
-        for name in JOINED:
-            table = table.set_column(table.column_names.index(name), table.schema.field(name), columns[name])
         return table
 
     def _row(self, number: int, line: str, row: Row | RowError) -> _Good | None:
@@ -363,6 +364,8 @@ class _Rows:
         return _Good(number, line, values, unit, self._region(row), number_of, self._key(row))
 
     def _reject(self, number: int, line: str, error: RowError, row: Row | None = None) -> None:
+        if self._connections is not None and row is not None:
+            self._connections.is_shared_with(self._key(row))
         arm = None if isinstance(error, NoRecordError) else self._arm(row)
         self._rejects.add(self._name, number, line, str(error), arm)
 

@@ -1,11 +1,11 @@
 """Lines of an access log and the connections of ``uncork steer record --client-ports``.
 
 The client's network, its port and the time identify the connection of a line. The line gets its arm and
-controller.
+controller. The only response of a connection gets the kernel's figures, too: they are of the connection.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -31,28 +31,36 @@ JOINED: Final = (
 )  # fmt: skip
 """Columns that a line gets from its connection."""
 
+WHERE: Final = ("service_asn", "service_country")
+"""Columns that a line without them gets, too."""
+
+MEASURED: Final = (
+    "busy_ns", "bytes_acked", "bytes_sent", "bytes_retransmitted", "packets_sent", "packets_lost",
+    "packets_marked", "timeouts", "rtt_min_ms", "rtt_p50_ms", "rtt_p95_ms", "service_min_rtt_ns",
+    "service_delivery_rate_bps", "service_rwnd_limited_ns", "service_sndbuf_limited_ns",
+    "service_app_limited_ns", *(column.name for column in COLUMNS if column.part == "start"),
+)  # fmt: skip
+"""Columns that the only response of a connection gets from it."""
+
 NO_PORT: Final = "no client port in the line"
 NO_CONNECTION: Final = "no connection with this address and port at this time"
 SEVERAL: Final = "connections with different arms: two clients of the network had the same port"
 
 _CLIENT, _PORT = "service_client", "service_client_port"
 _START, _END = "service_start_unix_ns", "service_end_unix_ns"
-_TYPES: Final = {column.name: arrow_type(column) for column in COLUMNS}
+_COLUMNS: Final = {column.name: column for column in COLUMNS}
 _SCHEMA: Final = pa.schema(
     [(_CLIENT, pa.string()), *((name, pa.int64()) for name in (_PORT, _START, _END))]
-    + [(name, _TYPES[name]) for name in JOINED]
+    + [(name, arrow_type(_COLUMNS[name])) for name in (*JOINED, *WHERE, *MEASURED)]
 )
+_PLACES: Final = {
+    name: (_COLUMNS[name].json if name in _COLUMNS else name.replace("service_", "service.", 1)).split(".")
+    for name in _SCHEMA.names
+}
+"""Where a line of JSON has the columns."""
 
 Key = tuple[str, int]
 """The client's network, as records have it, and its port."""
-
-
-@dataclass(frozen=True)
-class Times:
-    """When a response began and ended, in nanoseconds since 1970."""
-
-    start: int
-    end: int
 
 
 @dataclass
@@ -72,18 +80,57 @@ class Connections:
         self._start, self._end = _ints(self.table[_START]), _ints(self.table[_END])
         arms = zip(*(self.table[name].to_pylist() for name in ("cc", "arm_experiment", "arm")), strict=True)
         self._arm = [tuple(it) for it in arms]
+        self._lines = np.zeros(self.table.num_rows, dtype=np.int64)
+        """How many lines each connection has."""
+        self._of_lines: list[pa.Array] = []
+        """The connection of each record, as a row of the table."""
 
-    def columns(self, keys: Sequence[Key | None], times: Sequence[Times | None]) -> dict[str, pa.Array]:
-        """The columns of lines with these keys and times. A line without a connection has nulls."""
-        rows = pa.array([self._find(key, at) for key, at in zip(keys, times, strict=True)], pa.int64())
-        return {name: _one_chunk(pc.take(self.table[name], rows)) for name in JOINED}
+    def join(self, table: pa.Table, keys: Sequence[Key | None], took: Sequence[int | None]) -> pa.Table:
+        """The table of lines with these keys and times, with what they get from their connections.
 
-    def _find(self, key: Key | None, at: Times | None) -> int | None:
-        if key is None or at is None:
+        A line without a connection has nulls.
+        """
+        starts = table[_START].to_pylist()
+        found = [self._find(*line) for line in zip(keys, starts, took, strict=True)]
+        np.add.at(self._lines, [row for row in found if row is not None], 1)
+        rows = pa.array(found, pa.int64())
+        self._of_lines.append(rows)
+        table = _with(table, {name: pc.take(self.table[name], rows) for name in JOINED})
+        places = {name: pc.take(self.table[name], rows) for name in WHERE}
+        return _with(table, {name: pc.coalesce(table[name], values) for name, values in places.items()})
+
+    def keep(self, is_record: pa.Array) -> None:
+        """Of the lines that were joined last, these are records."""
+        self._of_lines.append(self._of_lines.pop().filter(is_record))
+
+    def is_shared_with(self, key: Key | None) -> None:
+        """A line that is no record is of a connection with this key."""
+        if key is not None:
+            self._lines[self._rows.get(key, [])] += 2
+
+    def measured(self, table: pa.Table, first: int) -> pa.Table:
+        """The table of records, from the record `first` on, with the kernel's figures. After the last line.
+
+        A server's time ends when the kernel has taken the last byte; the connection's when the client has
+        acknowledged it.
+        """
+        rows = pa.concat_arrays(self._of_lines).slice(first, table.num_rows)
+        lines = pc.take(pa.array(self._lines), rows)
+        rows = pc.if_else(pc.equal(lines, 1), rows, pa.scalar(None, pa.int64()))
+        figures = {name: pc.take(self.table[name], rows) for name in MEASURED}
+        busy = figures["busy_ns"]
+        took = pc.if_else(pc.is_valid(table["completion_ns"]), busy, pa.scalar(None, pa.int64()))
+        source = pc.if_else(pc.is_valid(busy), pa.scalar("acked"), pa.scalar(None, pa.string()))
+        figures |= {"completion_ns": took, "source": source}
+        return _with(table, {name: pc.coalesce(values, table[name]) for name, values in figures.items()})
+
+    def _find(self, key: Key | None, start: int | None, took: int | None) -> int | None:
+        if key is None or start is None:
             self.unmatched[NO_PORT] += 1
             return None
-        near = [row for row in self._rows.get(key, ()) if self._is_near(row, at, SLACK_NS)]
-        exact = [row for row in near if self._is_near(row, at, 0)]
+        end = start + (took or 0)
+        near = [row for row in self._rows.get(key, ()) if self._is_near(row, start, end, SLACK_NS)]
+        exact = [row for row in near if self._is_near(row, start, end, 0)]
         chosen = exact or near
         if len({self._arm[row] for row in chosen}) == 1:
             self.matched += 1
@@ -91,8 +138,8 @@ class Connections:
         self.unmatched[SEVERAL if chosen else NO_CONNECTION] += 1
         return None
 
-    def _is_near(self, row: int, at: Times, slack: int) -> bool:
-        return bool(self._start[row] - slack <= at.start and at.end <= self._end[row] + slack)
+    def _is_near(self, row: int, start: int, end: int, slack: int) -> bool:
+        return bool(self._start[row] - slack <= start and end <= self._end[row] + slack)
 
     def check(self) -> None:
         """Whether any line has a connection. Raises ``InputError``."""
@@ -133,26 +180,16 @@ def _json_rows(lines: Iterable[str], path: Path) -> Iterator[dict[str, Any]]:
     for number, _, record in json_rows(lines):
         if isinstance(record, RowError):
             raise InputError(f"{path}, line {number}", str(record), "name records of uncork steer record")
-        service, choice = _object(record, "service"), _object(record, "choice")
-        arm = _object(choice, "arm")
-        if service.get("client_port") is None or service.get("end_unix_ns") is None:
-            continue
-        yield {
-            _CLIENT: service.get("client"),
-            _PORT: service["client_port"],
-            _START: service.get("start_unix_ns"),
-            _END: service["end_unix_ns"],
-            "cc": record.get("cc"),
-            **{f"choice_{name}": choice.get(name) for name in ("policy", "rule", "cc")},
-            "arm_experiment": arm.get("experiment"),
-            "arm": arm.get("arm"),
-            **{f"arm_{name}": arm.get(name) for name in ("unit", "bucket", "propensity")},
-        }
+        found = {name: _at(record, place) for name, place in _PLACES.items()}
+        if found[_PORT] is not None and found[_END] is not None:
+            yield found
 
 
-def _object(of: Row, name: str) -> Row:
-    found = of.get(name)
-    return found if isinstance(found, dict) else {}
+def _at(record: Row, place: Sequence[str]) -> Any:
+    found: Any = record
+    for name in place:
+        found = found.get(name) if isinstance(found, dict) else None
+    return found
 
 
 def key_of(address: str | None, port: str | None) -> Key | None:
@@ -171,5 +208,7 @@ def _ints(values: pa.ChunkedArray) -> NDArray[np.int64]:
     return np.asarray(pc.fill_null(values, 0), dtype=np.int64)
 
 
-def _one_chunk(values: pa.ChunkedArray | pa.Array) -> pa.Array:
-    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+def _with(table: pa.Table, columns: Mapping[str, pa.ChunkedArray]) -> pa.Table:
+    for name, values in columns.items():
+        table = table.set_column(table.column_names.index(name), table.schema.field(name), values)
+    return table
