@@ -105,7 +105,7 @@ NGINX = """
 user root; pid nginx.pid; error_log error.log; daemon off; worker_processes 1;
 events {{ worker_connections 4096; }}
 http {{
-    access_log off; sendfile on;
+    {log} sendfile on;
     client_body_temp_path t1; proxy_temp_path t2; fastcgi_temp_path t3; uwsgi_temp_path t4; scgi_temp_path t5;
     server {{ {listen} root public; }}
 }}
@@ -117,6 +117,9 @@ class NginxAndSteer:
 
     size, section, rate, delay, loss = 3_200_000, "large", 4.0, 0.25, 0.3
     learning = ("--random", "30%", "--unit", "prefix", "--only", "large", "--site", "none")
+    log = "access_log off;"
+    recording: tuple[str, ...] = ()
+    """Further options of `uncork steer record`."""
 
     def __init__(self, uncork: str, work: Path, ports: Mapping[str, int]) -> None:
         self.uncork, self.work, self.far, self.ports = uncork, work, "", ports
@@ -131,7 +134,7 @@ class NginxAndSteer:
             ip(host["name"], "route", "add", "local", f"11.{number}.0.0/16", "dev", "lo")
             ip(far, "route", "add", f"11.{number}.0.0/16", "via", f"100.64.{number}.7")
         listen = " ".join(f"listen {SERVER}:{port};" for port in self.ports.values())
-        (self.work / "nginx.conf").write_text(NGINX.format(listen=listen), encoding="utf-8")
+        (self.work / "nginx.conf").write_text(NGINX.format(log=self.log, listen=listen), encoding="utf-8")
         self.cgroup.mkdir()
         processes.after(self.cgroup.rmdir)
         join = f'echo $$ > {self.cgroup}/cgroup.procs; exec nginx -p "{self.work}" -c nginx.conf'
@@ -142,6 +145,7 @@ class NginxAndSteer:
         self._apply(policy)
         records = records_file(self.work, listeners)
         command = self._in_namespace(self.uncork, "steer", "record", str(records), "--geo", str(self.origins))
+        command += self.recording
         recorder = processes.start(command, out=records.with_suffix(".txt"))
         time.sleep(2)
         if recorder.poll() is not None:

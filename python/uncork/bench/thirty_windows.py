@@ -1,0 +1,323 @@
+"""Thirty networks with paths of their own, unmodified nginx, and the initial window that each should have.
+
+    python bench/thirty_windows.py -o windows
+
+`uncork emu` gives each network a path of 5 to 500 Mbit/s and 20 to 300 ms. Some carry a first flight of 64
+packets, some one of 20 or 40, and some are slow with a queue of a few packets. nginx sends objects of 100 kB;
+its log, joined with the records of `uncork steer record`, is all that `uncork learn` gets. Each network is an
+AS of 250 client networks, and each request comes from another of them: steer decides before the request.
+
+1. What is right is measured: requests with each window over the same paths. Right is the window with the
+   least median time, of those that resend at most 2 points more than ten packets; so is one within 2 % of it.
+2. An experiment: requests with windows of 10, 20, 40 and 64 packets at random.
+3. `uncork experiment import --join`, `uncork learn plan` and `apply`, `uncork steer apply` with the table.
+4. Requests again, which get what was learned.
+
+It needs root, /dev/net/tun, vxlan, curl, nginx, BPF, cgroups of version 2 and `pip install mmdb_writer`. All
+traffic stays in the namespaces; what was started is ended, also after Ctrl-C.
+
+Exit status: 0 at least 28 networks have a right window; 1 fewer; 3 not possible on this machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import random
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from live import HOSTS, NotPossibleError, Processes, hosts_of, say, what_is_missing
+from thirty import KEY, POINTS, PORT, Network, records_of, scenario, tunnels, wait
+from thirty_servers import SERVER, NginxAndSteer, inside, nginx_is_missing, with_own_pins
+
+WINDOWS = (10, 20, 40, 64)
+ORACLE_PORTS = {f"w{window}": PORT + 1 + at for at, window in enumerate(WINDOWS)}
+SIZE = 100_000
+RIGHT = 28
+NEAR = 1.02
+"""A window is right whose median is at most this times the least."""
+LIMIT_SECONDS = 1_500
+TRANSFER_SECONDS = 30
+
+
+def use(window: int) -> str:
+    return f'tcp = "cubic"\ninitial_window = "{window}p"\n'
+
+
+EXPERIMENT = f"""key = "{KEY}"
+
+[experiment.explore]
+unit = "prefix"
+share = "100%"
+
+{"".join(f"[experiment.explore.arm.w{window}]{chr(10)}{use(window)}{chr(10)}" for window in WINDOWS)}
+[[rule]]
+experiment = "explore"
+"""
+ORACLE = "".join(
+    f'[[rule]]\nlistener = "w{window}"\nuse = {{ tcp = "cubic", initial_window = "{window}p" }}\n\n'
+    for window in WINDOWS
+)
+
+
+FIELDS = {
+    "time": "msec",
+    "request_time": "request_time",
+    "remote_addr": "remote_addr",
+    "remote_port": "remote_port",
+    "method": "request_method",
+    "status": "status",
+    "body_bytes_sent": "body_bytes_sent",
+    "content_length": "sent_http_content_length",
+    "completed": "request_completion",
+}
+LOG_FIELDS = ",".join(f'"{name}":"${variable}"' for name, variable in FIELDS.items())
+LOG = f"log_format uncork escape=json '{{{LOG_FIELDS}}}'; access_log access.log uncork;"
+
+
+class Nginx(NginxAndSteer):
+    """nginx with the log of docs/howto/import-your-records.md, and records with ports to join it."""
+
+    size, section = SIZE, "small"
+    learning = ("--random", "30%", "--unit", "prefix", "--only", "small", "--site", "none")
+    log = LOG
+    recording = ("--client-ports",)
+
+
+@dataclass(frozen=True)
+class Request:
+    """One response, as curl saw it."""
+
+    port: int
+    seconds: float
+    """From the request to its last byte."""
+
+
+def networks() -> list[Network]:
+    """Sixteen carry any first flight, seven have a short queue, seven are slow with a very short one."""
+    rng, found = random.Random(42), []
+    for number in range(30):
+        kind = "ample" if number < 16 else "short queue" if number < 23 else "slow"
+        rtt = 20 * 15 ** rng.random()
+        if kind == "ample":
+            rate, queue = 20 * 25 ** rng.random(), 200
+        elif kind == "short queue":
+            rate, rtt, queue = rng.uniform(8, 16), rng.uniform(40, 90), rng.randrange(15, 26)
+        else:
+            rate, rtt, queue = rng.uniform(5, 7), rng.uniform(20, 60), rng.randrange(6, 11)
+        lines = [f'rtt = "{rtt:.0f}ms"', f'rate = "{rate:.1f}mbit"', f'buffer = "{queue}p"']
+        found.append(Network(number, kind, "\n".join(lines)))
+    return found
+
+
+def load(
+    processes: Processes,
+    server: Nginx,
+    near: dict[int, dict[str, Any]],
+    ports: Sequence[int],
+    users: Iterator[int],
+    out: Path,
+) -> list[subprocess.Popen[bytes]]:
+    """Each network's clients ask these ports, one after the other; all networks at once."""
+    out.mkdir()
+    started = []
+    nths = [next(users) for _ in ports]
+    for number, host in near.items():
+        parts = [
+            f'url = "http://{SERVER}:{port}/page"\noutput = "/dev/null"\nsilent\n'
+            f"{server.client(number, user)}"
+            f'header = "Connection: close"\nmax-time = {TRANSFER_SECONDS}\n'
+            f'write-out = "{port} %{{http_code}} %{{time_pretransfer}} %{{time_total}}\\n"\n'
+            for port, user in zip(ports, nths, strict=True)
+        ]
+        config = out / f"{number}.curl"
+        config.write_text("next\n".join(parts))
+        command = inside(host["name"], "curl", "--config", str(config))
+        started.append(processes.start(command, out=out / f"{number}.txt"))
+    return started
+
+
+def requests(directory: Path, number: int) -> Iterator[Request]:
+    """What arrived."""
+    for line in (directory / f"{number}.txt").read_text().splitlines():
+        port, status, sent, ended = line.split()
+        if status == "200":
+            yield Request(int(port), float(ended) - float(sent))
+
+
+def medians(directory: Path, number: int) -> dict[int, float]:
+    """Seconds by port."""
+    found: dict[int, list[float]] = {}
+    for one in requests(directory, number):
+        found.setdefault(one.port, []).append(one.seconds)
+    return {port: statistics.median(seconds) for port, seconds in found.items()}
+
+
+def oracle(work: Path, server: Nginx, some: Sequence[Network]) -> dict[str, dict[str, Any]]:
+    """What each network got from each window, and which are right."""
+    sums: dict[tuple[str, str], list[int]] = {}
+    for record in records_of(work / f"records-{'+'.join(ORACLE_PORTS)}"):
+        resent = sums.setdefault((server.entry_of(record), record["service"]["listener"]), [0, 0])
+        resent[0] += record["bytes_retransmitted"]
+        resent[1] += record["bytes_sent"]
+    found = {}
+    for one in some:
+        name, by_port = server.entry(one.number), medians(work / "oracle", one.number)
+        median = {arm: by_port[port] for arm, port in ORACLE_PORTS.items()}
+        again = {arm: sums[name, arm][0] / max(sums[name, arm][1], 1) for arm in ORACLE_PORTS}
+        kept = [arm for arm in ORACLE_PORTS if again[arm] <= again["w10"] + POINTS]
+        least = min(median[arm] for arm in kept)
+        right = [arm for arm in kept if median[arm] <= NEAR * least]
+        found[name] = {"median_s": median, "retransmitted": again, "right": right}
+    return found
+
+
+def learned_arms(learned: Path, server: Nginx, some: Sequence[Network]) -> dict[str, str]:
+    """The window that the table gives each network."""
+    table = next((learned / "current").glob("networks-*.table")).read_text().splitlines()
+    start = table.index(f"section {server.section}") + 1
+    end = next(at for at in range(start, len(table)) if table[at].startswith(("section", "sha256")))
+    arms = dict(line.split() for line in table[start:end])
+    names = [server.entry(one.number) for one in some]
+    return {name: arms.get(name, arms.get("*", "w10")) for name in names}
+
+
+def learn(work: Path, server: Nginx) -> None:
+    """From the log and the connections to a table in force."""
+    python = [sys.executable, "-m"]
+    log = ["uncork", "experiment", "import", str(work / "access.log"), "--mapping", "nginx"]
+    joined = ["--join", str(work / "records-public"), "-o", str(work / "joined")]
+    subprocess.run(
+        [*python, *log, *joined, "--rejected", str(work / "rejected.jsonl")], check=True, timeout=300
+    )
+    plan = ["uncork", "learn", "plan", str(work / "joined"), "-o", str(work / "learned"), "--key", KEY]
+    plan += [
+        "--experiment",
+        "explore",
+        "--control",
+        "w10",
+        "--control-settings",
+        "tcp=cubic,initial_window=10p",
+    ]
+    for window in WINDOWS[1:]:
+        plan += ["--arm", f"w{window}:tcp=cubic,initial_window={window}p"]
+    # Each of 30 networks is 3 % of the traffic.
+    plan += ["--changed", "100%", "--harmed", "5%", *server.learning]
+    subprocess.run([*python, *plan], check=True, timeout=300)
+    subprocess.run([*python, "uncork", "learn", "apply", str(work / "learned")], check=True, timeout=300)
+
+
+def run(uncork: str, server: Nginx, options: argparse.Namespace, work: Path) -> int:
+    some, users = networks(), itertools.count()
+    began = time.monotonic()
+    until = began + LIMIT_SECONDS
+    (work / "public").mkdir()
+    (work / "public/page").write_bytes(random.Random(1).randbytes(server.size))
+    (work / "windows.toml").write_text(scenario(some))
+    (work / "explore.toml").write_text(EXPERIMENT)
+    (work / "oracle.toml").write_text(ORACLE)
+    with ExitStack() as stack:
+        processes = Processes(stack)
+        hosts = hosts_of(processes, uncork, work / "windows.toml", work / HOSTS)
+        far = next(host for host in hosts if host["side"] == "far")
+        near = {int(host["classes"][0][1:]): host for host in hosts if host["side"] == "near"}
+        tunnels(far, near)
+        server.start(processes, far["name"], near)
+        with ExitStack() as first:
+            server.enforce(Processes(first), work / "oracle.toml", **ORACLE_PORTS)
+            say(f"what is right: {options.oracle} requests of each network with each window")
+            ports = list(ORACLE_PORTS.values()) * options.oracle
+            wait(load(processes, server, near, ports, users, work / "oracle"), until)
+        with ExitStack() as first:
+            server.enforce(Processes(first), work / "explore.toml", public=PORT)
+            say(f"the experiment: {options.requests} requests of each network")
+            wait(load(processes, server, near, [PORT] * options.requests, users, work / "explore"), until)
+        learn(work, server)
+        server.enforce(processes, work / "learned/current/policy.toml", public=PORT)
+        say(f"with the table: {options.last} requests of each network")
+        wait(load(processes, server, near, [PORT] * options.last, users, work / "last"), until)
+    _, _, summary = (work / HOSTS).read_text().partition("\n")
+    if json.loads(summary)["flagged"]:
+        say("the emulation was late: do not rely on this run")
+    return report(work, server, some, time.monotonic() - began)
+
+
+def report(work: Path, server: Nginx, some: Sequence[Network], seconds: float) -> int:
+    """Writes and prints what was right, and what was learned."""
+    known, learned = oracle(work, server, some), learned_arms(work / "learned", server, some)
+    rows = []
+    for one in some:
+        name = server.entry(one.number)
+        rtt = float(one.path.split('"')[1].removesuffix("ms")) / 1e3
+        last = medians(work / "last", one.number)[PORT]
+        row = {"network": name, "kind": one.kind, "path": one.path.split("\n"), **known[name]}
+        rows.append(row | {"learned": learned[name], "last_s": last, "round_trips": last / rtt})
+    right = sum(row["learned"] in row["right"] for row in rows)
+    document = {"made": datetime.now(UTC).strftime("%Y-%m-%d"), "seconds": round(seconds), "right": right}
+    text = json.dumps({**document, "networks": rows}, indent=1) + "\n"
+    (work / "result.json").write_text(text, encoding="utf-8")
+    heads = "".join(f"{arm:>7}" for arm in ORACLE_PORTS)
+    print(
+        f"{'network':<8} {'kind':<12}{heads} s {heads} resent %  {'right':<12} learned  last s  round trips"
+    )
+    for row in rows:
+        times = "".join(f"{row['median_s'][arm]:7.3f}" for arm in ORACLE_PORTS)
+        again = "".join(f"{100 * row['retransmitted'][arm]:7.1f}" for arm in ORACLE_PORTS)
+        print(
+            f"{row['network']:<8} {row['kind']:<12}{times}   {again}           {'/'.join(row['right']):<12} "
+            f"{row['learned']:<8} {row['last_s']:.3f}   {row['round_trips']:.2f}"
+        )
+    load_now = os.getloadavg()[0]
+    say(f"{right} of {len(rows)} networks have a right window, after {seconds:.0f} s; load {load_now:.0f}")
+    return 0 if right >= RIGHT else 1
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("-o", "--output", type=Path, default=Path("windows"), metavar="DIR")
+    parser.add_argument("--oracle", type=int, default=6, metavar="N", help="requests with each window [6]")
+    parser.add_argument("--requests", type=int, default=240, metavar="N", help="of each network [240]")
+    parser.add_argument(
+        "--last", type=int, default=10, metavar="N", help="with the table, of each network [10]"
+    )
+    parser.add_argument("--uncork", default=os.environ.get("UNCORK", "uncork"), metavar="PROGRAM")
+    options = parser.parse_args()
+    uncork = shutil.which(options.uncork)
+    missing = what_is_missing(uncork) or (None if shutil.which("curl") else "curl is not installed")
+    missing = missing or nginx_is_missing()
+    if missing is not None or uncork is None:
+        print(f"error: {missing}", file=sys.stderr)
+        return 3
+    if options.output.exists():
+        parser.error(f"-o {options.output} exists: name a new directory")
+    with_own_pins()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    options.output.mkdir(parents=True)
+    work = options.output.resolve()
+    try:
+        return run(uncork, Nginx(uncork, work, {"public": PORT, **ORACLE_PORTS}), options, work)
+    except NotPossibleError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 3
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())
