@@ -23,7 +23,6 @@ from uncork.learn import guardrails, harm, monotone
 from uncork.learn.calibration import calibrated
 from uncork.learn.decide import decide
 from uncork.learn.decisions import Decisions
-from uncork.learn.defaults import OF_WINDOWS
 from uncork.learn.entries import PreviousArms, View
 from uncork.learn.evidence import Section
 from uncork.learn.settings import Overrides, Settings
@@ -42,7 +41,7 @@ SETTINGS = Settings(
     },
     as_of=FIRST_DAY,
     key="0" * 32,
-    guardrails=OF_WINDOWS[:1],
+    guardrails=("start_resent=2pp",),
 )
 LIMIT = 0.02
 """Of the guardrail: what a window may have resent more."""
