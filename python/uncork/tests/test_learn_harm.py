@@ -19,7 +19,7 @@ from uncork.learn.entries import PreviousArms, State, View
 from uncork.learn.evidence import Counts, Section
 from uncork.learn.harm import AT_LIMIT, Margins, margin, margins
 from uncork.learn.lift import NORMAL, Estimate, hierarchy, shrink
-from uncork.learn.settings import Overrides
+from uncork.learn.settings import Overrides, Settings
 from uncork.measure.cubes import BUCKETS, RatioCube
 
 WORLD = world(networks=60, systems=6, seed=3)
@@ -81,8 +81,10 @@ def view(section: Section, lift: float = 0.2, with_margins: bool = True, of: Wor
     )
 
 
-def decided(one: View, before: PreviousArms | None = None) -> dict[str, Decision]:
-    return {d.key: d for d in decide([one], SETTINGS, Overrides(), before or PreviousArms({}), 1.0)}
+def decided(
+    one: View, before: PreviousArms | None = None, settings: Settings = SETTINGS
+) -> dict[str, Decision]:
+    return {d.key: d for d in decide([one], settings, Overrides(), before or PreviousArms({}), 1.0)}
 
 
 def test_a_limit_that_is_likely_broken_keeps_an_entry_off_before_any_bound_is_sure() -> None:
@@ -131,9 +133,30 @@ def test_no_entry_is_on_where_a_limit_is_likely_broken(
     limit = parse_limit("retransmitted=2pp")
     first = WORLD.section.networks[0]
     before = PreviousArms.states({("large", first): State(arm, SETTINGS.as_of - 9)})
-    found = decided(replace(one, margins=(Margins(limit, replace(lifts, network=known)),)), before)
+    settings = replace(SETTINGS, kinds_of_harm=False)
+    found = decided(replace(one, margins=(Margins(limit, replace(lifts, network=known)),)), before, settings)
     assert (found[first].arm, found[first].reason) == (expected, reason)
     assert found[first].p_kept == pytest.approx(p_kept)
+
+
+def test_an_as_without_harm_is_no_average_of_those_with_and_without() -> None:
+    """As with a window that overflows the buffers of some accesses: nothing is sent again, or a fourth."""
+    rng = np.random.default_rng(5)
+    of = world(networks=3600, systems=30, seed=4)
+    system = np.array(of.section.system)
+    bad = np.isin(system, np.unique(system)[::2])
+    good_ones, bad_ones = np.flatnonzero(~bad).tolist(), np.flatnonzero(bad).tolist()
+    good, some = (
+        flows(ones, rng, harm=harm, records=1) for ones, harm in ((good_ones, 0.0), (bad_ones, 0.2))
+    )
+    good["numerator"] = [np.zeros_like(good["numerator"][0])]
+    each = counts(good, some)
+    # The network is the unit: it has one arm.
+    section = replace(of.section, metrics={"retransmitted": each.where(each.arm == each.network % 2)})
+    found = decided(view(section, of=of))
+    kept = np.array([found[name].p_kept > 0.5 for name in section.networks])
+    assert kept[~bad].mean() > 0.95
+    assert not kept[bad].any()
 
 
 def test_a_limit_may_be_relative() -> None:

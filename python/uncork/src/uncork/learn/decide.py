@@ -138,7 +138,7 @@ def _by_section(views: Sequence[View], settings: Settings) -> list[list[View]]:
 
 def _margins(of_arms: Sequence[View], entries: Entries, settings: Settings) -> list[Sequence[MarginColumns]]:
     """The margins of each treated arm. Where a larger window can only do more harm, none does less."""
-    each = {view.arm: margin_columns(view, entries) for view in of_arms}
+    each = {view.arm: margin_columns(view, entries, settings) for view in of_arms}
     for arms, below in monotone.chains(settings) if len(of_arms) > 1 else ():
         for measure in monotone.MEASURES:
             at = [[n for n, one in enumerate(each[arm]) if one.measure == measure] for arm in arms]

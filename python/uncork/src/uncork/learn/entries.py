@@ -23,7 +23,7 @@ from uncork.learn.evidence import Section
 from uncork.learn.guardrails import Guardrails
 from uncork.learn.harm import AT_LIMIT, Margins
 from uncork.learn.lift import Lifts
-from uncork.learn.mixture import Belief, beliefs
+from uncork.learn.mixture import Belief, Beliefs, beliefs
 from uncork.learn.sample_ratio import Ratio
 from uncork.learn.settings import Overrides, Settings
 
@@ -206,12 +206,17 @@ class MarginColumns:
     variance: Floats
 
 
-def margin_columns(view: View, entries: Entries) -> list[MarginColumns]:
+def margin_columns(view: View, entries: Entries, settings: Settings) -> list[MarginColumns]:
     """Of each limit that the evidence has a measure of."""
     others = entries.bounds[-1] - entries.bounds[-2]
-    return [
-        MarginColumns(str(one.limit.measure), one.scale, *_columns(one.lifts, others)) for one in view.margins
-    ]
+
+    def columns(lifts: Lifts) -> tuple[Floats, Floats]:
+        if not settings.kinds_of_harm:
+            return _columns(lifts, others)
+        belief = _every(beliefs(lifts, ()), lifts, others)
+        return belief.mean, belief.sd**2
+
+    return [MarginColumns(str(one.limit.measure), one.scale, *columns(one.lifts)) for one in view.margins]
 
 
 def known_today(
@@ -289,11 +294,15 @@ def _beliefs(lifts: Lifts, others: int, settings: Settings) -> tuple[Belief, Flo
         return Belief.normal(mean, variance, limits), prior, prior_variance
     found = beliefs(lifts, limits)
     prior[networks], prior_variance[networks] = found.prior_mean, found.prior_variance
+    return _every(found, lifts, others).widened(lifts.widening), prior, prior_variance
+
+
+def _every(found: Beliefs, lifts: Lifts, others: int) -> Belief:
+    """Of all entries. Those pinned without traffic are like a network without other evidence."""
     country = found.country.of(np.array([bool(name) for name in lifts.hierarchy.countries], dtype=np.bool_))
     system = found.system.of(_known(lifts.hierarchy.systems))
     rest = found.all_clients.of(np.zeros(others, dtype=np.int64))
-    every = Belief.concat([found.all_clients, country, system, found.network, rest])
-    return every.widened(lifts.widening), prior, prior_variance
+    return Belief.concat([found.all_clients, country, system, found.network, rest])
 
 
 def _columns(lifts: Lifts, others: int) -> tuple[Floats, Floats]:

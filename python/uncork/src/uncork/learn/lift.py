@@ -86,9 +86,9 @@ class Lifts:
     """Factor of all standard deviations that the days held out ask for (calibration.py)."""
 
     def lean(self) -> Lifts:
-        """Means and variances alone: the rest takes most of the memory of a million networks."""
-        network, system = self.network.lean(), self.system.lean()
-        return Lifts(self.hierarchy, self.raw, network, system, self.country.lean(), self.all_clients.lean())
+        """Estimates, means and variances: the rest takes most of the memory of a million networks."""
+        levels = (self.network, self.system, self.country, self.all_clients)
+        return Lifts(self.hierarchy, self.raw, *(level.lean() for level in levels), rests=self.rests)
 
 
 def hierarchy(section: Section) -> Hierarchy:

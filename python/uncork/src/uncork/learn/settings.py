@@ -66,6 +66,8 @@ class Settings:
     """Most of a section's traffic that is harmed, with the probability `sure`."""
     kinds: bool = True
     """Whether siblings may be of several kinds (mixture.py), or are spread normally, as before that."""
+    kinds_of_harm: bool = True
+    """Likewise, of the harm by which guardrails are judged."""
     calibrated: bool = True
     """Whether errors are widened until they cover days held out (calibration.py)."""
     harm: float = 0.05
@@ -193,6 +195,7 @@ class Settings:
         missing = {
             "harmed": 1.0,
             "kinds": False,
+            "kinds_of_harm": False,
             "calibrated": False,
             "whole_days": False,
             "tried_stay": False,
