@@ -57,7 +57,7 @@ def test_the_only_response_of_a_connection_has_the_kernels_figures(tmp_path: Pat
         "bytes_retransmitted": 70_000,
         "rtt_ms": {"min": 20.0},
     }
-    start = {"start": {"early_sent_bytes": 100_000, "early_resent_bytes": 20_000}}
+    start = {"start": {"early_sent_bytes": 100_000, "early_resent_bytes": 20_000, "paced": True}}
     ports = range(50_000, 50_005)
     connections = [connection("cubic", port, 0, 10) | figures | start for port in ports]
     log = [
@@ -81,6 +81,7 @@ def test_the_only_response_of_a_connection_has_the_kernels_figures(tmp_path: Pat
         ("bytes_retransmitted", 70_000),
         ("rtt_min_ms", 20.0),
         ("start_early_resent_bytes", 20_000),
+        ("start_paced", 1),
     ]:
         assert table[name].to_pylist() == [value, None, None, None, value, None], name
 

@@ -189,7 +189,8 @@ def _at(record: Row, place: Sequence[str]) -> Any:
     found: Any = record
     for name in place:
         found = found.get(name) if isinstance(found, dict) else None
-    return found
+    # Columns of Parquet have 0 and 1.
+    return int(found) if isinstance(found, bool) else found
 
 
 def key_of(address: str | None, port: str | None) -> Key | None:
