@@ -15,6 +15,7 @@ from test_learn_weights import changed, of_clients
 from uncork.learn import demo, evidence
 from uncork.learn.cli import main
 from uncork.learn.decide import SEVERAL_ARMS, UNLIKE
+from uncork.learn.defaults import GUARDRAILS
 from uncork.learn.explain import explain
 from uncork.learn.page import page
 from uncork.learn.settings import Settings
@@ -157,3 +158,18 @@ def test_units_in_several_arms_are_reported_and_hold_back(
     sentence = f"{units} of 1800 units are in more than one arm"
     for text in (store.text(1, "changes.txt"), explain(store, "198.18.0.7", None, None), page(store)):
         assert (sentence in text) == (severity in ("warning", "blocks"))
+
+
+def test_error_pages_are_a_guardrail_by_default_as_in_analyze(tmp_path: Path) -> None:
+    """The treated arm answers 5 % of the requests with an error page. Without a status that is not known."""
+    table = demo.table((demo.System(64501, "PE", 6, 0.3),), days=2)
+    is_bbr, at = np.array(table["arm"].to_pylist()) == "bbr", np.arange(table.num_rows)
+    status = pa.array(np.where(is_bbr & (at % 20 == 0), 503, 200))
+    settings = replace(ONE_DAY, as_of=FIRST_DAY + 2, harmed=1.0, guardrails=GUARDRAILS)
+    without = planned(tmp_path / "without", table, settings)
+    assert {one.arm for one in without.decisions(1).networks} == {"bbr"}
+    said = "Guardrails not run, because no record has it: error pages."
+    assert said in without.text(1, "changes.txt")
+    store = planned(tmp_path / "with", table.append_column("service_status", status), settings)
+    assert {one.arm for one in store.decisions(1).networks} == {"control"}
+    assert said not in store.text(1, "changes.txt")

@@ -193,7 +193,7 @@ BAD: dict[str, tuple[Callable[[pa.Table], pa.Table], list[str], str]] = {
     "other guardrails": (
         lambda it: it,
         ["--guardrail", "stutters=5%"],
-        "guardrails retransmitted aborted, and not guardrails stutters",
+        "guardrails retransmitted aborted failed, and not guardrails stutters",
     ),
     "the end cut off": (lambda it: it.slice(0, it.num_rows // 2), [], "it has 0 rows of the metric 'query'"),
     "traffic cut off": (

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 LARGE, SMALL = "large", "small"
 CLASSES = (LARGE, SMALL)
-GUARDRAILS = ("retransmitted=2pp", "aborted=0.5pp")
+GUARDRAILS = ("retransmitted=2pp", "aborted=0.5pp", "failed=1pp")
+"""Those of `uncork experiment analyze` that are about all traffic, and add up over networks."""
 OF_WINDOWS = ("early_resent=2pp", "start_resent=2pp", "queued=5pp")
 """More guardrails by default, if arms start connections in other ways. `start_resent` is the first one's
 substitute in records without it."""

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from uncork.experiment import measures
 from uncork.learn.confirm import Blocks, Key
 from uncork.learn.decisions import Texts
-from uncork.learn.defaults import CLASSES
+from uncork.learn.defaults import CLASSES, GUARDRAILS
 from uncork.learn.networks import are_clients
 from uncork.learn.regions import names_of
 from uncork.learn.settings import HOLDBACK, PRIMARY, TABLE_RULE, UNIT_RULE, Settings
@@ -106,7 +106,10 @@ def _parts(records: ir.Table, settings: Settings, on_trial: Sequence[str]) -> di
             "records", "they have neither throughput nor completion time", "see docs/reference/results.md"
         )
     if is_rolled:
-        _check_rolled(table, [name for name in names if PROXIES.get(name) not in names], settings)
+        # Defaults that roll-ups cannot show are listed as not run.
+        usual = {measures.parse_limit(text).measure.metric for text in GUARDRAILS}
+        asked = [name for name in names if name not in usual and PROXIES.get(name) not in names]
+        _check_rolled(table, asked, settings)
     queries = Queries.from_records(table, plan)
     parts = {name: [_metric(queries, METRICS[name])] for name in known}
     once = replace(queries, plan=replace(plan, per_client=True))
@@ -451,6 +454,14 @@ def _summed(records: ir.Table, keys: Mapping[str, ir.Value], metric: Metric) -> 
 def of_metric(evidence: pa.Table, name: str) -> pa.Table:
     """The rows of one metric. Words are compared as numbers: as text they would need much memory."""
     return evidence.filter(pa.array(_Words.of(_whole(evidence["metric"])).has(name)))
+
+
+def not_guarded(evidence: pa.Table, settings: Settings) -> list[str]:
+    """The limits that no record can show, by the names of their measures."""
+    shown = {*pc.unique(evidence["metric"].cast(pa.string())).to_pylist()}
+    shown |= {name for name, proxy in PROXIES.items() if {name, proxy} & shown}
+    shown |= {proxy for name, proxy in PROXIES.items() if name in shown}
+    return [measures.name(one.measure) for one in settings.limits() if one.measure.metric not in shown]
 
 
 def section_name(place: str | None, of_class: str) -> str:

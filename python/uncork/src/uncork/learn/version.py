@@ -9,6 +9,7 @@ from functools import partial
 
 import pyarrow as pa
 
+from uncork.experiment import words
 from uncork.experiment.result import Finding
 from uncork.learn import checks, confirm, guardrails, harm, monotone, sample_ratio, tablefile
 from uncork.learn.budget import choices
@@ -18,7 +19,7 @@ from uncork.learn.decide import decide_with_trials
 from uncork.learn.decisions import Decisions
 from uncork.learn.digits import rounded
 from uncork.learn.entries import PreviousArms, View
-from uncork.learn.evidence import Section, blocks, places, sections
+from uncork.learn.evidence import Section, blocks, not_guarded, places, sections
 from uncork.learn.guardrails import WatchedByName
 from uncork.learn.sample_ratio import Ratio
 from uncork.learn.settings import Overrides, Settings
@@ -182,7 +183,9 @@ def _said(
         return [one.warning(settings.of(arm)) for (arm, _), one in sorted(ratios.items()) if one.is_mismatch]
     plan = planned(evidence, settings)
     known = [] if plan.source == "recorded" else [f"Sample ratio: compared {plan.words()}."]
-    return [*checks.lines(findings), *known]
+    lacking = not_guarded(evidence, settings)
+    text = words.not_guarded(lacking) if lacking else ""
+    return [*checks.lines(findings), *known, *([f"{text[:1].upper()}{text[1:]}."] if text else [])]
 
 
 def _view(settings: Settings, units: Mapping[str, Rows], section: Section) -> View | None:
