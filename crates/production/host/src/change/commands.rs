@@ -55,11 +55,20 @@ fn ip(to: &str, before: &Value, after: &Value) -> String {
     }
     let ip = if to.contains(':') { "ip -6 route" } else { "ip route" };
     match (before, after) {
-        (Value::Absent, Value::Route(_)) => format!("{ip} add {to} {after}"),
-        (_, Value::Route(_)) => format!("{ip} change {to} {after}"),
+        (Value::Absent, Value::Route(after)) => format!("{ip} add {to} {}", typed(after)),
+        (_, Value::Route(after)) => format!("{ip} change {to} {}", typed(after)),
         (Value::Route(before), _) => format!("{ip} del {to} {}", deletable(before)),
         _ => String::new(),
     }
+}
+
+/// The route as `ip` takes it: the algorithm comes before the next hops.
+fn typed(route: &Route) -> String {
+    let hops = route.path.find(" nexthop").unwrap_or(route.path.len());
+    let (path, hops) = route.path.split_at(hops);
+    let lock = if route.locked { "lock " } else { "" };
+    let algorithm = route.congctl.as_ref().map(|name| format!(" congctl {lock}{name}"));
+    format!("{path}{}{hops}", algorithm.unwrap_or_default())
 }
 
 /// The path without the names of what it does not show.

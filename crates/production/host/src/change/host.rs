@@ -119,8 +119,9 @@ pub struct HostContext {
     pub routes: Vec<(Prefix, Route)>,
     /// Destinations in the main table that lead nowhere: blackhole, unreachable, prohibit, throw.
     pub closed: BTreeSet<Prefix>,
-    /// Destinations of `routes` that expire or that router advertisements made.
-    pub temporary: BTreeSet<Prefix>,
+    /// Destinations of `routes` that must not be changed or copied: they expire, router advertisements made them, or they have
+    /// nexthop objects.
+    pub fixed: BTreeSet<Prefix>,
     /// This program, for the unit that applies the desired state at boot.
     pub program: String,
     /// The directory of the journal.

@@ -19,8 +19,9 @@ use super::setting::{
 };
 
 /// Why a route is not changed, and the remedy.
-const TEMPORARY: &str = "the route that leads there expires or comes from router advertisements, and would become permanent: set \
-                         `algorithm` for all destinations, or add a static route to it, which then sets the algorithm";
+const FIXED: &str = "the route that leads there expires, comes from router advertisements, or has a nexthop object (nhid): changed \
+                     or copied it would become permanent, or change other routes; set `algorithm` for all destinations, or add a \
+                     static route with via and dev, which then sets the algorithm";
 
 /// Disciplines that can be restored from their options alone.
 const RESTORABLE: [&str; 15] = [
@@ -388,16 +389,18 @@ impl<H: Host> ChangePlanner<'_, H> {
         }
         made.routes.retain(|route| !self.is_closed(route.to, own));
         let count = made.routes.len();
-        made.routes.retain(|route| !self.is_temporary(nearest(route.to, own)));
+        made.routes.retain(|route| !self.is_fixed(nearest(route.to, own)));
         let left_out = count - made.routes.len();
         if left_out > 0 {
-            made.warnings.push(format!("networks of the policy that keep the algorithm of the host: {left_out}: {TEMPORARY}"));
+            made.warnings.push(format!(
+                "networks of the policy that keep the algorithm of the host: {left_out}: {FIXED}"
+            ));
         }
         Ok(made)
     }
 
-    fn is_temporary(&self, route: Option<(Prefix, &Route)>) -> bool {
-        route.is_some_and(|(to, _)| self.context.temporary.contains(&to))
+    fn is_fixed(&self, route: Option<(Prefix, &Route)>) -> bool {
+        route.is_some_and(|(to, _)| self.context.fixed.contains(&to))
     }
 
     /// Whether the host has no way to this network on purpose. A route would make one.
@@ -442,8 +445,8 @@ impl<H: Host> ChangePlanner<'_, H> {
                 && base.congctl.as_ref() == Some(&desired.algorithm)
                 && base.locked == desired.lock
                 && desired.initial_window.is_none_or(|it| route::initial_window(base) == Some(it));
-            if !same && self.is_temporary(nearest) {
-                self.problem(&setting, TEMPORARY);
+            if !same && self.is_fixed(nearest) {
+                self.problem(&setting, FIXED);
             }
             let goal = if same { base.clone() } else { route::choosing(base, desired)? };
             self.goal(setting, current, Value::Route(goal));

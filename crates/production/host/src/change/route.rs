@@ -65,13 +65,17 @@ pub(crate) fn closed(message: &RouteMessage) -> Option<(Prefix, u32)> {
     (leads_nowhere && is_of_main_table(header)).then(|| destination(message))
 }
 
-/// Whether the route expires, or a router advertisement made it: the kernel refreshes and removes such a route only if no
-/// program has set it again, and a copy would outlive its router.
-pub(crate) fn is_temporary(message: &RouteMessage) -> bool {
+/// Whether a change or a copy would not stay what it is. The kernel refreshes and removes a route that expires or that a router
+/// advertisement made only if no program has set it again. Of IPv4 routes with one nexthop object, the kernel gives the metrics of
+/// the first to all that are set without metrics, also to restore them (linux net/ipv4/fib_semantics.c, `fib_find_info_nh`).
+pub(crate) fn is_fixed(message: &RouteMessage) -> bool {
     message.header.protocol == RouteProtocol::Ra
         || message.attributes.iter().any(|attribute| match attribute {
             RouteAttribute::CacheInfo(info) => info.expires != 0,
             RouteAttribute::Expires(seconds) => *seconds != 0,
+            RouteAttribute::NhId(id) => {
+                *id != 0 && message.header.address_family == AddressFamily::Inet
+            }
             _ => false,
         })
 }

@@ -275,7 +275,7 @@ fn what_this_kernel_lacks_is_refused_and_undone() {
             ("algorithm = \"reno\"\n[qdisc]\neth7 = \"pfifo\"", "no such interface"),
             (
                 "[[route]]\nto = \"10.0.0.0/8\"\nalgorithm = \"vegas2\"",
-                "the kernel may lack vegas2",
+                "the kernel lacks vegas2",
             ),
             ("[namespaces]\nnowhere = \"reno\"", "ip netns add nowhere"),
             ("[qdisc]\ndefault = \"pfifo\"", "net.core.default_qdisc"),

@@ -74,17 +74,26 @@ fn inner_routes_and_routes_of_nexthop_objects_get_the_algorithm() {
         shell(
             "ip address add 10.1.0.1/24 dev t0
              ip route add 10.9.0.0/16 via 192.0.2.9
-             ip nexthop add id 7 via 192.0.2.1 dev t0
-             ip nexthop add id 8 via 192.0.2.3 dev t0
+             ip link add v0 type veth peer name v1
+             ip link set v0 up
+             ip link set v1 up
+             ip address add 192.168.7.2/24 dev v0
+             ip -6 address add 2001:db8:7::2/64 dev v0 nodad
+             ip nexthop add id 7 via 192.168.7.1 dev v0
+             ip nexthop add id 8 via 192.168.7.3 dev v0
              ip nexthop add id 9 group 7/8
-             ip nexthop add id 17 via 2001:db8::1 dev t0
-             ip route add 10.11.0.0/16 nhid 7
-             ip route add 10.12.0.0/16 nhid 9
+             ip nexthop add id 17 via 2001:db8:7::1 dev v0
+             ip route add 172.16.11.0/24 nhid 7
+             ip route add 172.16.12.0/24 nhid 9
              ip -6 route add 2001:db8:11::/48 nhid 17",
         );
         let before = seen(&root(scratch));
-        let text =
-            routes_to(&["10.0.0.0/8", "10.11.3.0/24", "2001:db8:11::/48", "2001:db8:11:3::/64"]);
+        for to in ["172.16.11.0/24", "172.16.12.0/24", "172.16.11.128/25", "172.16.0.0/12"] {
+            let error = apply_text(&mut host(scratch), &routes_to(&[to]), None).unwrap_err();
+            assert!(error.to_string().contains("has a nexthop object (nhid)"), "{error}");
+        }
+        assert_eq!(seen(&root(scratch)), before);
+        let text = routes_to(&["10.0.0.0/8", "2001:db8:11::/48", "2001:db8:11:3::/64"]);
         let typed = commands(&planned(scratch, &text));
         apply_text(&mut host(scratch), &text, None).unwrap();
         let applied = seen(&root(scratch));
@@ -92,9 +101,6 @@ fn inner_routes_and_routes_of_nexthop_objects_get_the_algorithm() {
             "10.0.0.0/8 via",
             "10.1.0.0/24 dev t0",
             "10.9.0.0/16 via",
-            "10.11.0.0/16 nhid 7",
-            "10.11.3.0/24 nhid 7",
-            "10.12.0.0/16 nhid 9",
             "2001:db8:11::/48 nhid 17",
             "2001:db8:11:3::/64 nhid 17",
         ] {

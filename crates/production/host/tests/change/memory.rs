@@ -38,7 +38,7 @@ pub(crate) struct Memory {
     /// Destinations that lead nowhere.
     pub(crate) closed: BTreeSet<Prefix>,
     /// Destinations of routes that expire.
-    pub(crate) temporary: BTreeSet<Prefix>,
+    pub(crate) fixed: BTreeSet<Prefix>,
     /// Files that desired states name.
     pub(crate) files: BTreeMap<PathBuf, Vec<u8>>,
 }
@@ -88,7 +88,7 @@ impl Memory {
             broken: Vec::new(),
             is_full: false,
             closed: BTreeSet::new(),
-            temporary: BTreeSet::new(),
+            fixed: BTreeSet::new(),
             files: BTreeMap::new(),
         };
         memory.reset();
@@ -225,7 +225,7 @@ impl Host for Memory {
             has_systemd: true,
             routes: self.values.iter().filter_map(route).collect(),
             closed: self.closed.clone(),
-            temporary: self.temporary.clone(),
+            fixed: self.fixed.clone(),
             program: "/usr/bin/uncork".to_owned(),
             state: "/var/lib/uncork".to_owned(),
         })

@@ -312,7 +312,7 @@ fn a_route_that_expires_is_neither_changed_nor_copied() {
     let mut host = host("10.1.0.0/24 bbr\n10.9.1.0/24 bbr\n");
     plain(&mut host);
     add_route(&mut host, "10.9.0.0/16");
-    host.temporary.insert("0.0.0.0/0".parse().unwrap());
+    host.fixed.insert("0.0.0.0/0".parse().unwrap());
     let before = host.visible();
     for to in ["0.0.0.0/0", "10.8.0.0/16"] {
         let file = format!("[[route]]\nto = \"{to}\"\nalgorithm = \"reno\"\n");

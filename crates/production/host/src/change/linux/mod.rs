@@ -54,7 +54,7 @@ impl Host for LiveHost {
             let words = text.as_text().unwrap_or_default().split(' ');
             Ok(words.map(str::to_owned).collect())
         };
-        let MainTable { routes, closed, temporary } =
+        let MainTable { routes, closed, fixed } =
             routes::main_table().map_err(routes::unreadable)?;
         let program = std::env::current_exe();
         let program = program.map_err(|error| HostError(format!("this program: {error}")))?;
@@ -66,7 +66,7 @@ impl Host for LiveHost {
             has_systemd: guard::has_systemd(),
             routes,
             closed,
-            temporary,
+            fixed,
             program: program.display().to_string(),
             state: self.state.path().display().to_string(),
         })

@@ -19,8 +19,8 @@ pub(super) struct MainTable {
     pub(super) routes: Vec<(Prefix, Route)>,
     /// Destinations that lead nowhere: no unicast route to them is preferred.
     pub(super) closed: BTreeSet<Prefix>,
-    /// Destinations of routes that end by themselves.
-    pub(super) temporary: BTreeSet<Prefix>,
+    /// Destinations of routes that must not be changed or copied.
+    pub(super) fixed: BTreeSet<Prefix>,
 }
 
 pub(super) fn main_table() -> io::Result<MainTable> {
@@ -29,7 +29,7 @@ pub(super) fn main_table() -> io::Result<MainTable> {
         let (mut routes, mut closed) = (Vec::new(), Vec::new());
         netlink.routes(|message| {
             let found = route::of(&message, &names);
-            routes.extend(found.map(|found| (found, route::is_temporary(&message))));
+            routes.extend(found.map(|found| (found, route::is_fixed(&message))));
             closed.extend(route::closed(&message));
         })?;
         // The smallest metric is preferred.
@@ -38,9 +38,9 @@ pub(super) fn main_table() -> io::Result<MainTable> {
         let open: BTreeMap<_, _> =
             routes.iter().map(|((to, metric, _), _)| (*to, *metric)).collect();
         closed.retain(|(to, metric)| open.get(to).is_none_or(|open| metric < open));
-        let temporary = routes.iter().filter(|(_, is_temporary)| *is_temporary);
+        let fixed = routes.iter().filter(|(_, is_fixed)| *is_fixed);
         Ok(MainTable {
-            temporary: temporary.map(|((to, ..), _)| *to).collect(),
+            fixed: fixed.map(|((to, ..), _)| *to).collect(),
             closed: closed.into_iter().map(|(to, _)| to).collect(),
             routes: routes.into_iter().map(|((to, _, route), _)| (to, route)).collect(),
         })
