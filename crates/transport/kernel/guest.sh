@@ -53,7 +53,7 @@ states() {
     iperf3 -c 127.0.0.1 -R -t 8 &
     uncork host watch -q --every 500ms --for 6s --record session.jsonl || return 1
     wait
-    grep -o '"bbr":{"version":3[^}]*}' session.jsonl
+    grep -o '"bbr":{"version":3[^}]*}' session.jsonl || ! tail -n 3 session.jsonl
 }
 
 steers() {
