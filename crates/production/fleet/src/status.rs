@@ -91,6 +91,9 @@ pub struct HostStatus {
     pub place: Option<HostName>,
     /// The version that it shall run by the rollout; null is its default.
     pub wanted: Option<u64>,
+    /// The version that its report is about: perhaps one of an earlier rollout.
+    #[serde(skip)]
+    reported: Option<u64>,
     /// The active version; null is its default.
     pub active: Option<ActiveVersion>,
     /// What it says of that; null if its report cannot be read.
@@ -125,6 +128,7 @@ impl HostStatus {
         let drift = runs != wanted.map(|target| &target.sha256);
         Self {
             wanted: wanted.map(|target| target.version),
+            reported: report.wanted,
             state: Some(report.state),
             unknown: age_s > report.every_s.saturating_mul(MISSED),
             age_s: Some(age_s),
@@ -145,6 +149,7 @@ impl HostStatus {
             host,
             place: None,
             wanted,
+            reported: None,
             active: None,
             state: None,
             unknown: true,
@@ -162,10 +167,11 @@ impl HostStatus {
         is_there && self.state == Some(HostState::Active)
     }
 
-    /// Whether it cannot activate this version.
+    /// Whether its report says that it cannot activate this version. A report about another version is no verdict on this one;
+    /// one of a host that has fallen silent since still is.
     pub(crate) fn is_failing(&self, version: u64) -> bool {
         let fails = matches!(self.state, Some(HostState::Failed | HostState::Refused));
-        fails && self.wanted == Some(version) && !self.unknown
+        fails && self.reported == Some(version)
     }
 }
 

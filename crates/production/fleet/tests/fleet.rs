@@ -214,6 +214,12 @@ impl World {
         self.hosts.iter_mut().map(poll).collect()
     }
 
+    /// Polls until the patience of the agents has ended.
+    fn give_up(&mut self) -> Vec<Report> {
+        (0..3).for_each(|_| drop(self.poll()));
+        self.poll()
+    }
+
     /// How many hosts run the policies with these numbers.
     fn running(&self) -> BTreeMap<u64, usize> {
         let mut running = BTreeMap::new();
@@ -386,6 +392,26 @@ fn rollout_without_its_copy_for_readers_is_active_and_the_reason_is_known() {
     assert_eq!(fleet.uncopied(), None);
 }
 
+/// Otherwise the timer rolls the fix back before any host has seen it.
+#[test]
+fn report_about_another_version_is_no_verdict_and_one_of_a_silent_host_still_is() {
+    let mut world = World::new("fleet-stale", 2);
+    world.hosts[0].kernel.0.borrow_mut().push(1);
+    world.publish(1, &["100%"]);
+    world.give_up();
+    assert!(matches!(world.next(), Next::Stop(_)), "{:?}", world.next());
+    let times = (world.now, world.now + WEEK_S);
+    world.fleet().begin_at_once(&world.key, &files(2), times).unwrap();
+    assert!(matches!(world.next(), Next::Hold(_)), "{:?}", world.next());
+    world.hosts[0].kernel.0.borrow_mut().push(2);
+    world.give_up();
+    let silent = world.hosts.remove(0);
+    world.now += 3600;
+    world.poll();
+    assert!(matches!(world.next(), Next::Stop(_)), "{:?}", world.next());
+    drop(silent);
+}
+
 #[test]
 fn rollback_of_a_fleet_that_runs_no_version_says_so() {
     let mut world = World::new("fleet-nothing", 1);
@@ -479,7 +505,7 @@ fn hosts_that_cannot_apply_stop_the_stage_and_keep_the_version_before() {
     world.finish();
     world.hosts[3].kernel.0.borrow_mut().push(2);
     world.publish(2, &["100%"]);
-    let reports = world.poll();
+    let reports = world.give_up();
     assert_eq!(reports[3].state, HostState::Failed);
     assert!(reports[3].error.as_ref().unwrap().contains("no such controller"));
     assert_eq!(world.running(), [(1, 1), (2, 11)].into());
