@@ -20,6 +20,7 @@ mod metrics_text;
 mod planned;
 mod publish;
 mod report;
+mod rollback;
 mod rollout;
 mod sealed;
 mod stage;

@@ -82,9 +82,21 @@ pub enum PublishError {
         "the store's rollout has the highest {0} that there is, which only a stranger with the key signs; replace the key, and remove the object `rollout`"
     )]
     Exhausted(&'static str),
-    /// No earlier version is valid.
-    #[error("the store has no version {0} that is valid; publish an old policy as a new version")]
+    /// No rollout has carried it.
+    #[error(
+        "the store has no version {0} that hosts have had and that was not rolled back; publish an old policy as a new version, or name the keys of older versions with --public-key"
+    )]
     NoVersion(String),
+    /// It was bad once.
+    #[error(
+        "version {0} was rolled back before; to have it again, publish its policy as a new version"
+    )]
+    TakenBack(u64),
+    /// Hosts would refuse it, and it cannot be signed again.
+    #[error(
+        "hosts cannot return to version {0}: {1}; name the key that has signed it with --public-key, or replace the version on all hosts with `uncork fleet publish STORE POLICY --at-once`"
+    )]
+    Unusable(u64, String),
 }
 
 /// What a publisher lets pass.
@@ -259,51 +271,6 @@ impl<'a> Fleet<'a> {
         Ok(rollout)
     }
 
-    /// Has all hosts return: from the version that goes out to the stable one; without one, to the given version or the one
-    /// before.
-    ///
-    /// # Errors
-    ///
-    /// See [`PublishError`].
-    pub fn roll_back(
-        &self,
-        key: &SigningKey,
-        (before, tag): (Rollout, Tag),
-        version: Option<u64>,
-        now: u64,
-    ) -> Result<Rollout, PublishError> {
-        let stable = match (version, &before.next) {
-            (None, Some(_)) => before.stable.clone(),
-            (None, None) if before.stable.is_none() && before.frozen => None,
-            (None, None) if before.stable.is_none() => return Err(PublishError::NothingToRollBack),
-            (version, _) => Some(self.earlier(&before, version, now)?),
-        };
-        let rollout = before.rolled_back_to(stable, now)?;
-        self.put(&rollout, key, &Condition::Same(tag))?;
-        Ok(rollout)
-    }
-
-    /// The given version, or the highest below the stable one, if it is valid.
-    fn earlier(
-        &self,
-        before: &Rollout,
-        version: Option<u64>,
-        now: u64,
-    ) -> Result<Target, PublishError> {
-        let below = before.stable.as_ref().map_or(0, |stable| stable.version);
-        for name in self.store.list("bundles")?.into_iter().rev() {
-            let Ok(bundle) = self.bundle(&format!("bundles/{name}")) else { continue };
-            let found = bundle.manifest.version;
-            let is_it = version.map_or(found < below, |version| found == version);
-            if is_it && now < bundle.manifest.expires_unix_s {
-                let (sha256, expires_unix_s) = (bundle.sha256, bundle.manifest.expires_unix_s);
-                return Ok(Target { version: found, sha256, expires_unix_s });
-            }
-        }
-        let text = version.map_or_else(|| format!("before {below}"), |it| it.to_string());
-        Err(PublishError::NoVersion(text))
-    }
-
     /// Has all hosts stay where they are, or ends that.
     ///
     /// # Errors
@@ -325,6 +292,10 @@ impl<'a> Fleet<'a> {
         self.store
     }
 
+    pub(crate) fn keys(&self) -> &[PublicKey] {
+        self.keys
+    }
+
     pub(crate) fn bundle(&self, object: &str) -> Result<Bundle, PublishError> {
         let GetResult::Object(found) = self.store.get(object, MAX_BUNDLE, None)? else {
             return Err(PublishError::NoVersion(object.to_owned()));
@@ -335,7 +306,7 @@ impl<'a> Fleet<'a> {
 
     /// Writes a rollout, if the store still has the one before, and a copy for later readers. Without the copy, the rollout is
     /// active all the same.
-    fn put(
+    pub(crate) fn put(
         &self,
         rollout: &Rollout,
         key: &SigningKey,
@@ -353,13 +324,13 @@ impl<'a> Fleet<'a> {
 }
 
 /// The number after this one.
-fn next_number(what: &'static str, number: u64) -> Result<u64, PublishError> {
+pub(crate) fn next_number(what: &'static str, number: u64) -> Result<u64, PublishError> {
     number.checked_add(1).ok_or(PublishError::Exhausted(what))
 }
 
 impl Rollout {
     /// The next document, with the same content. A time that another clock has signed does not live on in it.
-    fn following(&self, now: u64) -> Result<Self, PublishError> {
+    pub(crate) fn following(&self, now: u64) -> Result<Self, PublishError> {
         let serial = next_number("serial", self.serial)?;
         Ok(Self { serial, made_unix_s: now, ..self.clone() })
     }
@@ -439,11 +410,6 @@ impl Rollout {
             self.rolled_back = self.rolled_back.filter(|version| *version > next.target.version);
             self.stable = Some(next.target);
         }
-    }
-
-    fn rolled_back_to(&self, stable: Option<Target>, now: u64) -> Result<Self, PublishError> {
-        let rolled_back = Some(self.highest);
-        Ok(Self { stable, next: None, rolled_back, frozen: false, ..self.following(now)? })
     }
 
     /// What comes next for the version that goes out, by the reports of the hosts and by verdicts.

@@ -392,6 +392,93 @@ fn rollout_without_its_copy_for_readers_is_active_and_the_reason_is_known() {
     assert_eq!(fleet.uncopied(), None);
 }
 
+/// Otherwise all hosts keep the bad version: they refuse the one to return to.
+#[test]
+fn rollback_to_a_version_that_has_expired_signs_its_files_again() {
+    let mut world = World::new("fleet-back-expired", 2);
+    world.publish(1, &[]);
+    world.finish();
+    world.now += WEEK_S - 2 * HOLD_S;
+    world.publish(2, &["100%"]);
+    world.poll();
+    world.now += WEEK_S / 2;
+    let rollout = world.roll_back(None);
+    world.poll();
+    assert_eq!(world.running(), [(1, 2)].into());
+    let stable = rollout.stable.unwrap();
+    assert_eq!((stable.version, rollout.highest, rollout.rolled_back), (3, 3, Some(2)));
+    assert_eq!(stable.expires_unix_s, world.now - 60 + WEEK_S, "it lasts as long as before");
+    // The next version goes on from there.
+    assert_eq!(world.publish(4, &[]).highest, 4);
+    world.finish();
+    assert_eq!(world.running(), [(4, 2)].into());
+}
+
+#[test]
+fn rollback_to_a_version_of_another_key_is_signed_again_or_refused_with_the_remedy() {
+    let mut world = World::new("fleet-back-key", 2);
+    world.publish(1, &[]);
+    world.finish();
+    let old = world.keys[0].clone();
+    world.key = key();
+    world.keys = vec![old.clone(), world.key.public()];
+    for number in 0..2 {
+        world.hosts[number] = world.host(&format!("edge{number}"), Steps::default());
+    }
+    world.publish(2, &["100%"]);
+    world.keys.remove(0);
+    for number in 0..2 {
+        world.hosts[number] = world.host(&format!("edge{number}"), Steps::default());
+    }
+    world.poll();
+    let before = world.fleet().current().unwrap();
+    let back = world.fleet().roll_back(&world.key, before.clone(), None, world.now);
+    let error = back.unwrap_err();
+    assert!(matches!(error, PublishError::Unusable(1, _)), "{error}");
+    assert!(error.to_string().contains("--public-key"), "{error}");
+    assert_eq!(world.fleet().current().unwrap(), before, "nothing is published");
+    let keys = [old, world.key.public()];
+    let fleet = Fleet::new(&world.link, &keys);
+    fleet.roll_back(&world.key, before, None, world.now).unwrap();
+    world.poll();
+    assert_eq!(world.running(), [(1, 2)].into());
+}
+
+#[test]
+fn rollback_skips_versions_that_were_rolled_back_and_bundles_that_were_never_published() {
+    let mut world = World::new("fleet-back-bad", 2);
+    world.publish(1, &[]);
+    world.finish();
+    world.publish(2, &["100%"]);
+    world.poll();
+    world.roll_back(None);
+    world.publish(3, &[]);
+    world.finish();
+    // What a publisher leaves that was killed before it wrote the rollout.
+    for number in 10..14 {
+        let store = Dying(&world.link, Cell::new(1));
+        let killed = Fleet::new(&store, &world.keys);
+        let times = (world.now, world.now + WEEK_S);
+        killed.begin(&world.key, &files(number), (Vec::new(), 0), times).unwrap_err();
+    }
+    world.publish(4, &[]);
+    world.finish();
+    let fleet = world.fleet();
+    let refused = |version| {
+        let current = fleet.current().unwrap();
+        fleet.roll_back(&world.key, current, Some(version), world.now).unwrap_err()
+    };
+    let bad = refused(2);
+    assert!(matches!(bad, PublishError::TakenBack(2)), "{bad}");
+    assert!(matches!(refused(9), PublishError::NoVersion(_)));
+    let back = fleet.roll_back(&world.key, fleet.current().unwrap(), None, world.now).unwrap();
+    assert_eq!(back.stable.unwrap().version, 3);
+    let again = fleet.roll_back(&world.key, fleet.current().unwrap(), None, world.now).unwrap();
+    assert_eq!(again.stable.unwrap().version, 1, "not the second, which was bad");
+    world.poll();
+    assert_eq!(world.running(), [(1, 2)].into());
+}
+
 /// Otherwise the timer rolls the fix back before any host has seen it.
 #[test]
 fn report_about_another_version_is_no_verdict_and_one_of_a_silent_host_still_is() {
