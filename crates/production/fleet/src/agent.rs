@@ -55,6 +55,8 @@ pub struct Agent<S, A> {
     reported: Option<Report>,
     /// The directory that this process has had applied. After a restart it is applied again: the host may have been, too.
     applied: Option<String>,
+    /// The directory that this poll has tried to have applied: once is enough.
+    tried: Option<String>,
     /// Why the latest report is not in the store.
     undelivered: Option<StoreError>,
     unsupported: Option<Unsupported>,
@@ -122,6 +124,7 @@ impl<S: Store, A: Apply> Agent<S, A> {
             seen: None,
             reported: None,
             applied: None,
+            tried: None,
             undelivered: None,
             unsupported: None,
         }
@@ -134,6 +137,7 @@ impl<S: Store, A: Apply> Agent<S, A> {
     ///
     /// If not even the report can be made, because the disk failed. Anything else is in the report.
     pub fn poll(&mut self, clock_unix_s: u64, controllers: &[String]) -> io::Result<Report> {
+        self.tried = None;
         let outcome = self.follow(clock_unix_s);
         let outcome = outcome.unwrap_or_else(|trouble| Outcome {
             state: trouble.state(),
@@ -168,32 +172,49 @@ impl<S: Store, A: Apply> Agent<S, A> {
             PollError::Memory(format!("{}: {error}", self.disk.memory_file().display()))
         })?;
         let (rollout, mut memory) = self.rollout(memory, clock)?;
+        let outcome = self.activate(&rollout, &mut memory, clock);
+        // What was rolled back is bad: if the version to return to is not acceptable, the default is.
+        if outcome.is_err()
+            && let Current::Version(there) = self.disk.current(&self.spec.keys)
+            && rollout.has_taken_back(there.version)
+        {
+            self.switch_to_default()?;
+        }
+        outcome
+    }
+
+    /// From an accepted rollout to the active version.
+    fn activate(
+        &mut self,
+        rollout: &Rollout,
+        memory: &mut Memory,
+        clock: u64,
+    ) -> Result<Outcome, PollError> {
         let current = self.disk.current(&self.spec.keys);
-        let target = self.target(&rollout, &current);
+        let target = self.target(rollout, &current);
         let wanted = target.as_ref().map(|target| target.version);
-        let done = |state, error| Outcome { state, wanted, error };
         let Some(target) = target else {
             self.put_default(&current)?;
-            return Ok(done(HostState::Active, None));
+            return Ok(Outcome { state: HostState::Active, wanted, error: None });
         };
         if let Current::Version(there) = &current
             && there.sha256 == target.sha256
         {
-            memory.check(&rollout, &target, clock)?;
-            return self.confirm(&mut memory, there, clock);
+            memory.check(rollout, &target, clock)?;
+            return self.confirm(rollout, memory, there, clock);
         }
-        if let Some(failed) = memory.failure(&target) {
+        if let Some(failed) = memory.failure(&target, clock) {
             return Err(PollError::Failed(failed.version, failed.error.clone()));
         }
-        memory.check(&rollout, &target, clock)?;
-        let (bundle, sealed) = self.bundle(&target, &memory, clock)?;
+        memory.check(rollout, &target, clock)?;
+        let (bundle, sealed) = self.bundle(&target, memory, clock)?;
         memory.activate(&bundle.manifest);
-        self.disk.save(&memory)?;
+        self.disk.save(memory)?;
         self.put(&target, bundle, sealed)?;
         match self.disk.current(&self.spec.keys) {
             Current::Version(there) if there.sha256 == target.sha256 => {
-                self.disk.clean(memory.good.as_deref())?;
-                self.confirm(&mut memory, &there, there.since_unix_s)
+                self.disk.clean(&[memory.good.as_deref(), memory.before.as_deref()])?;
+                self.confirm(rollout, memory, &there, clock)
             }
             other => Err(PollError::Failed(target.version, format!("read back: {other:?}"))),
         }
@@ -223,16 +244,19 @@ impl<S: Store, A: Apply> Agent<S, A> {
         Ok((rollout, memory))
     }
 
-    /// What this host shall run. Frozen, it stays with what it has, if that is one of the two versions.
+    /// What this host shall run. Frozen, it stays with the version that it has, unless that was rolled back; a host without one
+    /// gets the stable one.
     fn target(&self, rollout: &Rollout, current: &Current) -> Option<Target> {
-        let target = rollout.target_of(&self.spec.host, self.spec.place.as_ref());
-        let is_next = |target: &&Target| {
-            rollout.next.as_ref().is_some_and(|next| next.target.sha256 == target.sha256)
-        };
-        let has_it = |target: &&Target| matches!(current, Current::Version(there) if there.sha256 == target.sha256);
-        match target.filter(|target| rollout.frozen && is_next(target) && !has_it(target)) {
-            Some(_) => rollout.stable.clone(),
-            None => target.cloned(),
+        if !rollout.frozen {
+            return rollout.target_of(&self.spec.host, self.spec.place.as_ref()).cloned();
+        }
+        match current {
+            Current::Version(there) if !rollout.has_taken_back(there.version) => Some(Target {
+                version: there.version,
+                sha256: there.sha256.clone(),
+                expires_unix_s: there.expires_unix_s,
+            }),
+            _ => rollout.stable.clone(),
         }
     }
 
@@ -267,31 +291,45 @@ impl<S: Store, A: Apply> Agent<S, A> {
         self.disk.switch(&name)
     }
 
-    /// Whether what follows the link has this version active.
+    /// Whether what follows the link has this version active. What does not is tried again at each poll, until patience ends.
     fn confirm(
         &mut self,
+        rollout: &Rollout,
         memory: &mut Memory,
         there: &ActiveVersion,
         clock: u64,
     ) -> Result<Outcome, PollError> {
+        let noted = memory.clone();
+        let problem = self.problem();
+        let since = match problem {
+            None => {
+                memory.confirm(self.disk.linked());
+                clock
+            }
+            Some(_) => memory.note_behind(self.disk.linked(), clock),
+        };
+        if *memory != noted {
+            self.disk.save(memory)?;
+        }
+        match problem {
+            Some(error) if clock.saturating_sub(since) > self.spec.patience_s => {
+                self.give_up(rollout, memory, (there, clock), error)
+            }
+            problem => {
+                let state = if problem.is_none() { HostState::Active } else { HostState::Waiting };
+                Ok(Outcome { state, wanted: Some(there.version), error: problem })
+            }
+        }
+    }
+
+    /// Why what follows the link does not have what it leads to.
+    fn problem(&mut self) -> Option<String> {
         if let Err(error) = self.apply_linked() {
-            return self.give_up(memory, there, &error);
+            return Some(error);
         }
         let behind = self.apply.behind(&self.disk.policy());
-        let wanted = Some(there.version);
-        if behind.is_empty() {
-            let linked = self.disk.linked();
-            if memory.good != linked {
-                memory.good = linked;
-                self.disk.save(memory)?;
-            }
-            return Ok(Outcome { state: HostState::Active, wanted, error: None });
-        }
-        let error = format!("another policy is applied, by {}", behind.join(", "));
-        if clock.saturating_sub(there.since_unix_s) > self.spec.patience_s {
-            return self.give_up(memory, there, &error);
-        }
-        Ok(Outcome { state: HostState::Waiting, wanted, error: Some(error) })
+        (!behind.is_empty())
+            .then(|| format!("the policy is not applied yet, by {}", behind.join(", ")))
     }
 
     /// Has what the link leads to applied, if this process has not.
@@ -299,29 +337,37 @@ impl<S: Store, A: Apply> Agent<S, A> {
         let linked = self.disk.linked();
         if linked != self.applied {
             self.applied = None;
+            self.tried.clone_from(&linked);
             self.apply.apply(&self.disk.policy())?;
             self.applied = linked;
         }
         Ok(())
     }
 
-    /// Returns to the version that was active before, or the default, and does not try this one again in this rollout.
+    /// Returns to the version that was active before, or the default, and does not try this one again for a while.
     fn give_up(
         &mut self,
+        rollout: &Rollout,
         memory: &mut Memory,
-        there: &ActiveVersion,
-        error: &str,
+        (there, unix_s): (&ActiveVersion, u64),
+        error: String,
     ) -> Result<Outcome, PollError> {
         let (version, sha256) = (there.version, there.sha256.clone());
-        memory.failed = Some(Failed { version, sha256, serial: memory.serial, error: cut(error) });
+        let (serial, reason) = (memory.serial, cut(&error));
+        memory.failed = Some(Failed { version, sha256, serial, unix_s, error: reason });
+        memory.behind = None;
         self.disk.save(memory)?;
-        let before = memory.good.clone().filter(|name| Some(name) != self.disk.linked().as_ref());
-        let now = memory.signed_unix_s;
-        match before.filter(|name| self.disk.is_good(name, now, &self.spec.keys)) {
+        let (now, linked) = (memory.now(unix_s), self.disk.linked());
+        let is_good = |name: &String| {
+            let good = self.disk.good_version(name, now, &self.spec.keys);
+            Some(name) != linked.as_ref() && good.is_some_and(|it| !rollout.has_taken_back(it))
+        };
+        let earlier = [memory.good.clone(), memory.before.clone()];
+        match earlier.into_iter().flatten().find(is_good) {
             Some(name) => self.disk.switch(&name)?,
             None => self.switch_to_default()?,
         }
-        Err(PollError::Failed(version, error.to_owned()))
+        Err(PollError::Failed(version, error))
     }
 
     /// Activates the default, if it is not active.
@@ -359,7 +405,8 @@ impl<S: Store, A: Apply> Agent<S, A> {
         if reason.is_some() {
             self.put_default(&current)?;
         }
-        let applied = self.apply_linked().err();
+        let was_tried = self.tried.is_some() && self.tried == self.disk.linked();
+        let applied = if was_tried { None } else { self.apply_linked().err() };
         let parts: Vec<String> = [outcome.error, reason, applied].into_iter().flatten().collect();
         let error = (!parts.is_empty()).then(|| cut(&parts.join("; ")));
         Ok(Outcome { error, ..outcome })

@@ -177,10 +177,12 @@ impl Disk {
         entries.filter_map(file).collect()
     }
 
-    /// Whether a version is as it was signed, and has not expired.
-    pub(crate) fn is_good(&self, name: &str, now: u64, keys: &[PublicKey]) -> bool {
-        let found = version(&self.root.join(VERSIONS).join(name), keys, 0);
-        matches!(found, Ok(Current::Version(there)) if now < there.expires_unix_s)
+    /// The number of a version that is as it was signed, and has not expired.
+    pub(crate) fn good_version(&self, name: &str, now: u64, keys: &[PublicKey]) -> Option<u64> {
+        match version(&self.root.join(VERSIONS).join(name), keys, 0) {
+            Ok(Current::Version(there)) if now < there.expires_unix_s => Some(there.version),
+            _ => None,
+        }
     }
 
     /// Writes a version, if it is not there whole. Returns the name of its directory.
@@ -244,8 +246,8 @@ impl Disk {
         Some(target.file_name()?.to_str()?.to_owned())
     }
 
-    /// Removes old versions, but for the one active, `also`, and the latest few.
-    pub(crate) fn clean(&self, also: Option<&str>) -> io::Result<()> {
+    /// Removes old versions, but for the one active, those of `also`, and the latest few.
+    pub(crate) fn clean(&self, also: &[Option<&str>]) -> io::Result<()> {
         let linked = self.linked();
         let entries = fs::read_dir(self.root.join(VERSIONS))?.flatten();
         let mut names: Vec<String> =
@@ -254,7 +256,7 @@ impl Disk {
         names.sort();
         let old = names.len().saturating_sub(KEPT);
         for name in names.into_iter().take(old) {
-            if Some(&name) != linked.as_ref() && Some(&*name) != also {
+            if Some(&name) != linked.as_ref() && !also.contains(&Some(&*name)) {
                 self.step("remove an old version")?;
                 // Out of the way first: what is half removed is not a version.
                 let new = self.root.join(VERSIONS).join(".old");

@@ -14,6 +14,8 @@ use crate::{Manifest, Origin, Rollout, Target};
 const MAX_AHEAD_S: u64 = 86_400;
 /// A serial that is further ahead is refused. A thief of the key cannot use up the numbers within the polls of a host's life.
 const MAX_SERIAL_JUMP: u64 = 1 << 32;
+/// A version that failed is tried again after this time.
+const RETRY_S: u64 = 3600;
 
 /// What an agent has accepted. It outlives the process.
 ///
@@ -32,7 +34,14 @@ pub struct Memory {
     pub good: Option<String>,
     /// The latest time that was signed: it is not earlier now.
     pub signed_unix_s: u64,
-    /// A version that could not be activated, by its SHA-256, and the rollout then. It is tried again with the next rollout.
+    /// The directory that was `good` before that one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+    /// Since when what follows the link does not have the version that it leads to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub behind: Option<Behind>,
+    /// A version that could not be activated, by its SHA-256, and the rollout then. It is tried again with the next rollout, and
+    /// after an hour: a stable version has no next rollout.
     pub failed: Option<Failed>,
     /// What was accepted from each key, by its ID. Empty in files of agents that did not note it.
     #[serde(default)]
@@ -63,8 +72,21 @@ pub struct Failed {
     pub sha256: String,
     /// The rollout.
     pub serial: u64,
+    /// When, by the host's clock.
+    #[serde(default)]
+    pub unix_s: u64,
     /// The reason.
     pub error: String,
+}
+
+/// What follows the link is not where the link is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Behind {
+    /// The directory that the link leads to.
+    pub directory: String,
+    /// Since when, by the host's clock.
+    pub since_unix_s: u64,
 }
 
 /// Why an agent does not accept what is signed.
@@ -281,10 +303,32 @@ impl Memory {
         self.check_signed("bundle", manifest.made_unix_s, clock)
     }
 
-    /// Whether this version failed under this rollout.
-    pub fn failure(&self, target: &Target) -> Option<&Failed> {
-        let is_it = |it: &&Failed| it.sha256 == target.sha256 && it.serial == self.serial;
+    /// Whether this version failed under this rollout, not long ago.
+    pub fn failure(&self, target: &Target, clock: u64) -> Option<&Failed> {
+        let is_it = |it: &&Failed| {
+            it.sha256 == target.sha256
+                && it.serial == self.serial
+                && clock.abs_diff(it.unix_s) < RETRY_S
+        };
         self.failed.as_ref().filter(is_it)
+    }
+
+    /// Notes that what follows the link is in this directory.
+    pub fn confirm(&mut self, linked: Option<String>) {
+        (self.behind, self.failed) = (None, None);
+        if self.good != linked {
+            self.before = std::mem::replace(&mut self.good, linked);
+        }
+    }
+
+    /// Notes that what follows the link is not in this directory yet, and since when: one missed look is no failure.
+    pub fn note_behind(&mut self, linked: Option<String>, clock: u64) -> u64 {
+        let directory = linked.unwrap_or_default();
+        let since = self.behind.as_ref().filter(|behind| behind.directory == directory);
+        // A clock that was set back does not make it longer.
+        let since_unix_s = since.map_or(clock, |behind| behind.since_unix_s.min(clock));
+        self.behind = Some(Behind { directory, since_unix_s });
+        since_unix_s
     }
 }
 

@@ -445,6 +445,20 @@ fn rollback_to_a_version_of_another_key_is_signed_again_or_refused_with_the_reme
 }
 
 #[test]
+fn host_that_cannot_get_the_version_to_return_to_leaves_the_bad_one() {
+    let mut world = World::new("fleet-back-damaged", 1);
+    world.publish(1, &[]);
+    world.finish();
+    world.publish(2, &["100%"]);
+    world.poll();
+    let stable = world.roll_back(None).stable.unwrap();
+    fs::write(world.scratch.path("store").join(stable.object()), "damaged").unwrap();
+    let report = world.poll().remove(0);
+    assert_eq!(report.state, HostState::Refused);
+    assert_eq!(world.running(), [(0, 1)].into());
+}
+
+#[test]
 fn rollback_skips_versions_that_were_rolled_back_and_bundles_that_were_never_published() {
     let mut world = World::new("fleet-back-bad", 2);
     world.publish(1, &[]);
@@ -497,6 +511,55 @@ fn report_about_another_version_is_no_verdict_and_one_of_a_silent_host_still_is(
     world.poll();
     assert!(matches!(world.next(), Next::Stop(_)), "{:?}", world.next());
     drop(silent);
+}
+
+/// A reboot, or a restart of what applies it: one failure is not the end of a version that was good.
+#[test]
+fn version_that_fails_once_stays_and_one_that_stays_bad_gives_way_to_the_one_before() {
+    let mut world = World::new("fleet-patience", 1);
+    for number in [1, 2] {
+        world.publish(number, &[]);
+        world.finish();
+    }
+    world.now += 86_400;
+    world.poll();
+    let restart = |world: &mut World| {
+        world.hosts[0] = world.host("edge0", Steps::default());
+        world.hosts[0].kernel.0.borrow_mut().push(2);
+    };
+    restart(&mut world);
+    let report = world.poll().remove(0);
+    assert_eq!((report.state, world.running()), (HostState::Waiting, [(2, 1)].into()));
+    world.hosts[0].kernel.0.borrow_mut().clear();
+    let report = world.poll().remove(0);
+    assert_eq!((report.state, report.error), (HostState::Active, None));
+    // The time of the first failure is over: a second one has its own.
+    world.now += 600;
+    restart(&mut world);
+    assert_eq!(world.poll()[0].state, HostState::Waiting);
+    let report = world.give_up().remove(0);
+    assert_eq!((report.state, world.running()), (HostState::Failed, [(1, 1)].into()));
+    // A stable version has no next rollout, so it is tried again after an hour.
+    world.hosts[0].kernel.0.borrow_mut().clear();
+    world.poll();
+    assert_eq!(world.running(), [(1, 1)].into());
+    world.now += 3600;
+    world.poll();
+    assert_eq!(world.running(), [(2, 1)].into());
+}
+
+#[test]
+fn host_that_was_away_stays_with_its_version_while_the_fleet_is_frozen() {
+    let mut world = World::new("fleet-frozen-away", 2);
+    world.publish(1, &[]);
+    world.finish();
+    let away = world.hosts.remove(1);
+    world.publish(2, &[]);
+    world.finish();
+    world.fleet().freeze(&world.key, true, world.now).unwrap();
+    world.hosts.push(away);
+    world.poll();
+    assert_eq!(world.running(), [(1, 1), (2, 1)].into());
 }
 
 #[test]
