@@ -1,8 +1,8 @@
 //! A directory as a store.
 
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Read as _, Seek as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process;
 
@@ -33,10 +33,26 @@ impl Directory {
         }
     }
 
-    /// Makes the folder of an object, below the directory of the store.
+    /// Makes the folder of an object, below the directory of the store. Who may look into the store may look into a new folder,
+    /// whatever the umask of its first writer.
     fn make_folder(&self, name: &str) -> io::Result<()> {
-        fs::metadata(&self.0)?;
-        fs::create_dir_all(self.0.join(name).parent().unwrap_or(&self.0))
+        let mode = fs::metadata(&self.0)?.mode();
+        let folder = self.0.join(name).parent().unwrap_or(&self.0).to_owned();
+        if folder.exists() {
+            return Ok(());
+        }
+        fs::create_dir_all(&folder)?;
+        fs::set_permissions(&folder, Permissions::from_mode(0o700 | mode & 0o2055))
+    }
+
+    /// Whether an object's folder is the one of this file.
+    fn is_folder_of(&self, name: &str, file: &Path) -> io::Result<bool> {
+        let at = |path: &Path| -> io::Result<(u64, u64)> {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            let metadata = fs::metadata(folder.unwrap_or(Path::new(".")))?;
+            Ok((metadata.dev(), metadata.ino()))
+        };
+        Ok(at(&self.0.join(name))? == at(file)?)
     }
 
     fn read(&self, name: &str, max: u64, known: Option<&Tag>) -> io::Result<GetResult> {
@@ -64,14 +80,20 @@ impl Directory {
         Ok(GetResult::Object(Object { bytes, tag, modified_unix_s }))
     }
 
-    /// Writes what the reader has.
-    fn write(&self, name: &str, mut content: impl io::Read) -> io::Result<()> {
+    /// Writes what the reader has. With `is_shared`, who may look into the folder may read it.
+    fn write(&self, name: &str, mut content: impl io::Read, is_shared: bool) -> io::Result<()> {
         let path = self.0.join(name);
         let folder = path.parent().unwrap_or(&self.0);
         let file = path.file_name().unwrap_or_default().to_string_lossy();
         let new = folder.join(format!(".{file}.{}.new", process::id()));
         let written = (|| {
-            let mut opened = File::create(&new)?;
+            // Hosts share the folder: what is there under this name, perhaps a link, is not followed.
+            let _ = fs::remove_file(&new);
+            let mut opened = OpenOptions::new().write(true).create_new(true).open(&new)?;
+            if is_shared {
+                let mode = fs::metadata(folder)?.mode();
+                opened.set_permissions(Permissions::from_mode(0o600 | mode & 0o044))?;
+            }
             io::copy(&mut content, &mut opened)?;
             opened.sync_all()?;
             rename_flushed(&new, &path)
@@ -120,7 +142,7 @@ impl Directory {
         &self,
         name: &str,
         content: impl io::Read,
-        condition: &Condition,
+        (condition, is_shared): (&Condition, bool),
     ) -> Result<(), StoreError> {
         let away = |error: io::Error| self.away(name, &error);
         self.make_folder(name).map_err(away)?;
@@ -136,7 +158,7 @@ impl Directory {
         if !holds {
             return Err(StoreError::Conflict(self.0.join(name).display().to_string()));
         }
-        self.write(name, content).map_err(away)
+        self.write(name, content, is_shared).map_err(away)
     }
 }
 
@@ -152,13 +174,20 @@ impl Store for Directory {
     }
 
     fn put(&self, name: &str, bytes: &[u8], condition: &Condition) -> Result<(), StoreError> {
-        self.put_if(name, bytes, condition)
+        self.put_if(name, bytes, (condition, true))
     }
 
     fn put_file(&self, name: &str, file: &Path) -> Result<(), StoreError> {
-        let opened = File::open(file)
-            .map_err(|error| StoreError::File(file.display().to_string(), error.to_string()))?;
-        match self.put_if(name, &opened, &Condition::New) {
+        let unusable = |reason: String| StoreError::File(file.display().to_string(), reason);
+        let opened = File::open(file).map_err(|error| unusable(error.to_string()))?;
+        if self.is_folder_of(name, file).unwrap_or(false) {
+            // Its sender would remove it as shipped.
+            return Err(unusable(
+                "the store is its own directory; ship to another directory".to_owned(),
+            ));
+        }
+        // Records of clients: their mode is that of the umask.
+        match self.put_if(name, &opened, (&Condition::New, false)) {
             Err(StoreError::Conflict(_)) if self.has(name, &opened) => Ok(()),
             put => put,
         }
@@ -229,6 +258,33 @@ mod tests {
             assert_eq!(store.put("a/b", b"one", &condition).unwrap_err(), missing);
         }
         assert!(!scratch.path("store").exists(), "an unmounted store becomes no directory here");
+    }
+
+    /// A publisher reads the reports of agents that run with the umask of their unit.
+    #[test]
+    fn object_is_readable_for_those_who_may_look_into_its_folder() {
+        let scratch = Scratch::new("fleet-store-mode");
+        let store = Directory::new(&scratch.path(""));
+        let mode = |name: &str| fs::metadata(scratch.path(name)).unwrap().mode() & 0o777;
+        for (folder, object) in [(0o755, 0o644), (0o750, 0o640), (0o700, 0o600)] {
+            fs::set_permissions(scratch.path(""), Permissions::from_mode(folder)).unwrap();
+            let name = format!("reports{folder}/a");
+            store.put(&name, b"one", &Condition::Any).unwrap();
+            assert_eq!((mode(&format!("reports{folder}")), mode(&name)), (folder, object));
+        }
+    }
+
+    #[test]
+    fn link_under_the_name_of_an_unfinished_object_is_not_followed() {
+        let scratch = Scratch::new("fleet-store-link");
+        let store = Directory::new(&scratch.path(""));
+        let target = scratch.path("precious");
+        fs::write(&target, "precious").unwrap();
+        let new = scratch.path(&format!(".x.{}.new", process::id()));
+        std::os::unix::fs::symlink(&target, new).unwrap();
+        store.put("x", b"one", &Condition::Any).unwrap();
+        assert_eq!(fs::read_to_string(target).unwrap(), "precious");
+        assert_eq!(object(&store, "x").bytes, b"one");
     }
 
     #[test]

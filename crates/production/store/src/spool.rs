@@ -1,15 +1,16 @@
 //! From a directory to a store: finished files, each once.
 //!
 //! A file is removed when the store has acknowledged it. What ends in between ends with the file in both: the next pass finds that
-//! the store has it, and removes it. If the store stays away, the spool has a limit. Then the oldest files are dropped, records
-//! before roll-ups, and counted.
+//! the store has it, and removes it. While the store is away, the spool has a limit. Above it the oldest files are dropped, records
+//! before roll-ups, and counted. Nothing is dropped that could have been shipped.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 
 use crate::{Store, StoreError};
 
@@ -74,13 +75,17 @@ impl Spool {
     ///
     /// Another one does, or the directory cannot be written.
     pub fn lock(&self) -> io::Result<File> {
-        let lock = File::create(self.directory.join(".ship.lock"))?;
+        // Who may write the directory must not have another file emptied by a link.
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false);
+        options.custom_flags(OFlags::NOFOLLOW.bits() as i32);
+        let lock = options.open(self.directory.join(".ship.lock"))?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
         Ok(lock)
     }
 
-    /// Ships what is finished, the oldest first, until the store is away; then drops what is above the limit. `stops` is asked
-    /// before each file.
+    /// Ships what is finished, the oldest first, until the store is away; then drops what is above the limit. A file that a store
+    /// in reach did not take stays. `stops` is asked before each file.
     ///
     /// # Errors
     ///
@@ -102,11 +107,16 @@ impl Spool {
                 Err(error) => {
                     is_away = error.is_away();
                     pass.problem.get_or_insert(error);
-                    waiting.push(file);
+                    if is_away {
+                        waiting.push(file);
+                    } else {
+                        pass.waiting.add(file.bytes);
+                    }
                 }
             }
         }
-        self.drop_oldest(waiting, &mut pass)?;
+        let max_bytes = if is_away { self.max_bytes } else { u64::MAX };
+        self.drop_oldest(waiting, max_bytes, &mut pass)?;
         Ok(pass)
     }
 
@@ -134,11 +144,16 @@ impl Spool {
     }
 
     /// Removes files until the others fit: of the kind that is shipped last, the oldest first.
-    fn drop_oldest(&self, mut waiting: Vec<Finished>, pass: &mut Pass) -> io::Result<()> {
+    fn drop_oldest(
+        &self,
+        mut waiting: Vec<Finished>,
+        max_bytes: u64,
+        pass: &mut Pass,
+    ) -> io::Result<()> {
         waiting.sort_by_key(|file| (!file.is_later, file.modified));
         let mut left: u64 = waiting.iter().map(|file| file.bytes).sum();
         for file in waiting {
-            if left > self.max_bytes {
+            if left > max_bytes {
                 self.remove(&file)?;
                 left -= file.bytes;
                 pass.dropped.add(file.bytes);
@@ -277,6 +292,48 @@ mod tests {
         fs::write(world.scratch.path("store").join("responses-a.parquet"), [0; 100]).unwrap();
         let pass = world.pass(1000);
         assert_eq!((pass.shipped.files, pass.problem), (1, None));
+    }
+
+    /// A backlog above the limit is no reason: the store takes it when the next process asks.
+    #[test]
+    fn file_that_the_store_could_have_taken_is_never_dropped() {
+        let world = World::new("spool-keeps");
+        for (name, age) in [("rollup-a.parquet", 3), ("rollup-b.parquet", 2), ("notes.parquet", 1)]
+        {
+            world.write(name, age);
+        }
+        fs::write(world.scratch.path("store").join("rollup-a.parquet"), "other").unwrap();
+        let spool = Spool::new(&world.scratch.path("spool"), "rollup-", 0);
+        let asked = Cell::new(0);
+        let pass = spool.pass(&world.link, || asked.replace(asked.get() + 1) == 2).unwrap();
+        assert_eq!((pass.dropped, pass.shipped.files), (Amount::default(), 1));
+        assert_eq!(pass.waiting, Amount { files: 2, bytes: 200 }, "a conflict, and the end");
+    }
+
+    #[test]
+    fn directory_that_is_its_own_store_loses_nothing() {
+        let world = World::new("spool-self");
+        world.write("rollup-a.parquet", 1);
+        let spool = world.scratch.path("spool");
+        std::os::unix::fs::symlink(&spool, world.scratch.path("link")).unwrap();
+        for store in [spool.clone(), world.scratch.path("link")] {
+            let pass = Spool::new(&spool, "", 0).pass(&Directory::new(&store), || false).unwrap();
+            let problem = pass.problem.unwrap().to_string();
+            assert!(problem.contains("ship to another directory"), "{problem}");
+            assert_eq!((pass.shipped.files, pass.waiting.files), (0, 1));
+        }
+        assert!(spool.join("rollup-a.parquet").exists());
+    }
+
+    #[test]
+    fn lock_that_is_a_link_is_refused_and_its_target_stays() {
+        let world = World::new("spool-link");
+        let target = world.scratch.path("precious");
+        fs::write(&target, "precious").unwrap();
+        let lock = world.scratch.path("spool").join(".ship.lock");
+        std::os::unix::fs::symlink(&target, lock).unwrap();
+        Spool::new(&world.scratch.path("spool"), "", 0).lock().unwrap_err();
+        assert_eq!(fs::read_to_string(target).unwrap(), "precious");
     }
 
     #[test]
