@@ -188,7 +188,8 @@ def test_plan__records_of_hosts_without_rollups__are_reported_or_refused(
     error = " ".join(capsys.readouterr().err.split())
     assert f"{others} records" in error
     assert "roll up the records of all hosts" in error
-    assert error.startswith("error: records: ") == bool(status)
+    # A slow machine prints progress before it.
+    assert ("error: records: " in error) == bool(status)
 
 
 def test_plan__a_new_file__only_its_day_is_read_again(
