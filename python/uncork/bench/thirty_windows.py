@@ -8,7 +8,7 @@ its log, joined with the records of `uncork steer record`, is all that `uncork l
 AS of 250 client networks, and each request comes from another of them: steer decides before the request.
 
 1. What is right is measured: requests with each window over the same paths. Right is the window with the
-   least median time, of those that resend at most 2 points more than ten packets; so is one within 2 % of it.
+   least median time, of the windows that resend at most 2 points more than ten packets; so is one within 2 % of it.
 2. An experiment: requests with windows of 10, 20, 40 and 64 packets at random.
 3. `uncork experiment import --join`, `uncork learn plan` and `apply`, `uncork steer apply` with the table.
 4. Requests again, which get what was learned.
@@ -48,7 +48,7 @@ ORACLE_PORTS = {f"w{window}": PORT + 1 + at for at, window in enumerate(WINDOWS)
 SIZE = 100_000
 RIGHT = 28
 NEAR = 1.02
-"""A window is right whose median is at most this times the least."""
+"""A window is right if its median is at most this times the least."""
 LIMIT_SECONDS = 1_500
 TRANSFER_SECONDS = 30
 
@@ -196,7 +196,7 @@ def learned_arms(learned: Path, server: Nginx, some: Sequence[Network]) -> dict[
 
 
 def learn(work: Path, server: Nginx) -> None:
-    """From the log and the connections to a table in force."""
+    """From the log and the connections to an active table."""
     python = [sys.executable, "-m"]
     log = ["uncork", "experiment", "import", str(work / "access.log"), "--mapping", "nginx"]
     joined = ["--join", str(work / "records-public"), "-o", str(work / "joined")]

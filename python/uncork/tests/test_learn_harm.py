@@ -139,7 +139,7 @@ def test_no_entry_is_on_where_a_limit_is_likely_broken(
     assert found[first].p_kept == pytest.approx(p_kept)
 
 
-def test_an_as_without_harm_is_no_average_of_those_with_and_without() -> None:
+def test_an_as_without_harm_is_not_taken_for_the_average() -> None:
     """As with a window that overflows the buffers of some accesses: nothing is sent again, or a fourth."""
     rng = np.random.default_rng(5)
     of = world(networks=3600, systems=30, seed=4)

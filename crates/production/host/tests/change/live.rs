@@ -273,10 +273,7 @@ fn what_this_kernel_lacks_is_refused_and_undone() {
             ("algorithm = \"vegas2\"", "algorithm vegas2 does not exist here"),
             ("algorithm = \"reno\"\n[qdisc]\nt0 = \"nosuch\"", "no queue discipline nosuch"),
             ("algorithm = \"reno\"\n[qdisc]\neth7 = \"pfifo\"", "no such interface"),
-            (
-                "[[route]]\nto = \"10.0.0.0/8\"\nalgorithm = \"vegas2\"",
-                "the kernel lacks vegas2",
-            ),
+            ("[[route]]\nto = \"10.0.0.0/8\"\nalgorithm = \"vegas2\"", "the kernel lacks vegas2"),
             ("[namespaces]\nnowhere = \"reno\"", "ip netns add nowhere"),
             ("[qdisc]\ndefault = \"pfifo\"", "net.core.default_qdisc"),
             ("[qdisc]\nt1 = \"pfifo\"", "follow net.core.default_qdisc of the initial namespace"),

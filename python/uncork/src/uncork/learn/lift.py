@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -87,8 +87,13 @@ class Lifts:
 
     def lean(self) -> Lifts:
         """Estimates, means and variances: the rest takes most of the memory of a million networks."""
-        levels = (self.network, self.system, self.country, self.all_clients)
-        return Lifts(self.hierarchy, self.raw, *(level.lean() for level in levels), rests=self.rests)
+        return replace(
+            self,
+            network=self.network.lean(),
+            system=self.system.lean(),
+            country=self.country.lean(),
+            all_clients=self.all_clients.lean(),
+        )
 
 
 def hierarchy(section: Section) -> Hierarchy:

@@ -104,7 +104,7 @@ class Connections:
         self._of_lines.append(self._of_lines.pop().filter(is_record))
 
     def is_shared_with(self, key: Key | None) -> None:
-        """A line that is no record is of a connection with this key."""
+        """A line that was left out is of a connection with this key."""
         if key is not None:
             self._lines[self._rows.get(key, [])] += 2
 
