@@ -8,7 +8,8 @@ its log, joined with the records of `uncork steer record`, is all that `uncork l
 AS of 250 client networks, and each request comes from another of them: steer decides before the request.
 
 1. What is right is measured: requests with each window over the same paths. Right is the window with the
-   least median time, of the windows that resend at most 2 points more than ten packets; so is one within 2 % of it.
+   least median time, among windows that resend at most 2 points more than ten packets; so is one within
+   2 % of it.
 2. An experiment: requests with windows of 10, 20, 40 and 64 packets at random.
 3. `uncork experiment import --join`, `uncork learn plan` and `apply`, `uncork steer apply` with the table.
 4. Requests again, which get what was learned.
