@@ -34,7 +34,7 @@ impl Directory {
     }
 
     /// Makes the folder of an object, below the directory of the store. Who may look into the store may look into a new folder,
-    /// whatever the umask of its first writer.
+    /// with any umask of its first writer.
     fn make_folder(&self, name: &str) -> io::Result<()> {
         let mode = fs::metadata(&self.0)?.mode();
         let folder = self.0.join(name).parent().unwrap_or(&self.0).to_owned();
@@ -87,7 +87,7 @@ impl Directory {
         let file = path.file_name().unwrap_or_default().to_string_lossy();
         let new = folder.join(format!(".{file}.{}.new", process::id()));
         let written = (|| {
-            // Hosts share the folder: what is there under this name, perhaps a link, is not followed.
+            // Hosts share the folder: a link under this name is not followed.
             let _ = fs::remove_file(&new);
             let mut opened = OpenOptions::new().write(true).create_new(true).open(&new)?;
             if is_shared {

@@ -294,7 +294,7 @@ mod tests {
         assert_eq!((pass.shipped.files, pass.problem), (1, None));
     }
 
-    /// A backlog above the limit is no reason: the store takes it when the next process asks.
+    /// The store takes a backlog above the limit when the next process asks.
     #[test]
     fn file_that_the_store_could_have_taken_is_never_dropped() {
         let world = World::new("spool-keeps");
