@@ -321,7 +321,7 @@ impl Memory {
         }
     }
 
-    /// Notes that what follows the link is not in this directory yet, and since when: one missed look is no failure.
+    /// Notes that what follows the link is not in this directory yet, and since when: one missed look is not a failure.
     pub fn note_behind(&mut self, linked: Option<String>, clock: u64) -> u64 {
         let directory = linked.unwrap_or_default();
         let since = self.behind.as_ref().filter(|behind| behind.directory == directory);

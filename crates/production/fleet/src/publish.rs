@@ -412,11 +412,12 @@ impl Rollout {
         }
     }
 
-    /// What comes next for the version that goes out, by the reports of the hosts and by verdicts.
+    /// What comes next for the version that goes out, by the reports of the hosts and by verdicts, or the reasons why there is
+    /// none yet: without one the stage waits, and failing hosts still stop it.
     pub fn next_step(
         &self,
         hosts: &[HostStatus],
-        gates: &[Gate],
+        gates: &[Result<Gate, String>],
         tolerance: Tolerance,
         now: u64,
     ) -> Next {
@@ -427,7 +428,11 @@ impl Rollout {
         let version = next.target.version;
         let in_stage: Vec<_> =
             hosts.iter().filter(|host| next.has(&host.host, host.place.as_ref())).collect();
-        let decisions: Vec<GateDecision> = gates.iter().map(|gate| gate.of(next)).collect();
+        let decision = |gate: &Result<Gate, String>| match gate {
+            Ok(gate) => gate.of(next),
+            Err(reason) => GateDecision::Wait(reason.clone()),
+        };
+        let decisions: Vec<GateDecision> = gates.iter().map(decision).collect();
         let failed = in_stage.iter().filter(|host| host.is_failing(version));
         let failed: Vec<&str> = failed.map(|host| host.host.as_str()).collect();
         let mut stops: Vec<String> = decisions.iter().filter_map(GateDecision::stop).collect();

@@ -167,7 +167,7 @@ impl HostStatus {
         is_there && self.state == Some(HostState::Active)
     }
 
-    /// Whether its report says that it cannot activate this version. A report about another version is no verdict on this one;
+    /// Whether its report says that it cannot activate this version. A report about another version says nothing of this one;
     /// one of a host that has fallen silent since still is.
     pub(crate) fn is_failing(&self, version: u64) -> bool {
         let fails = matches!(self.state, Some(HostState::Failed | HostState::Refused));

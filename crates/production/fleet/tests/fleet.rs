@@ -407,7 +407,7 @@ fn rollback_to_a_version_that_has_expired_signs_its_files_again() {
     assert_eq!(world.running(), [(1, 2)].into());
     let stable = rollout.stable.unwrap();
     assert_eq!((stable.version, rollout.highest, rollout.rolled_back), (3, 3, Some(2)));
-    assert_eq!(stable.expires_unix_s, world.now - 60 + WEEK_S, "it lasts as long as before");
+    assert_eq!(stable.expires_unix_s, world.now - 60 + WEEK_S, "its life is that of the first");
     // The next version goes on from there.
     assert_eq!(world.publish(4, &[]).highest, 4);
     world.finish();
@@ -495,7 +495,7 @@ fn rollback_skips_versions_that_were_rolled_back_and_bundles_that_were_never_pub
 
 /// Otherwise the timer rolls the fix back before any host has seen it.
 #[test]
-fn report_about_another_version_is_no_verdict_and_one_of_a_silent_host_still_is() {
+fn report_about_another_version_stops_nothing_and_one_of_a_silent_host_still_does() {
     let mut world = World::new("fleet-stale", 2);
     world.hosts[0].kernel.0.borrow_mut().push(1);
     world.publish(1, &["100%"]);
@@ -666,6 +666,27 @@ fn hosts_that_cannot_apply_stop_the_stage_and_keep_the_version_before() {
     world.roll_back(None);
     world.poll();
     assert_eq!(world.running(), [(1, 12)].into());
+}
+
+/// Before the first verdict, and after a reboot, its file is missing.
+#[test]
+fn verdict_that_is_not_there_holds_the_stage_and_failing_hosts_still_stop_it() {
+    let mut world = World::new("fleet-no-verdict", 2);
+    let missing = || [Err("no verdict in 'verdict.json'".to_owned())];
+    let next = |world: &World| {
+        let (rollout, _) = world.fleet().current().unwrap();
+        rollout.next_step(&world.status().hosts, &missing(), Tolerance::default(), world.now)
+    };
+    world.publish(1, &["100%"]);
+    world.poll();
+    world.now += HOLD_S;
+    assert_eq!(next(&world), Next::Hold(vec!["no verdict in 'verdict.json'".to_owned()]));
+    world.finish();
+    assert_eq!(next(&world), Next::Nothing);
+    world.hosts[0].kernel.0.borrow_mut().push(2);
+    world.publish(2, &["100%"]);
+    world.give_up();
+    assert!(matches!(next(&world), Next::Stop(_)), "{:?}", next(&world));
 }
 
 #[test]

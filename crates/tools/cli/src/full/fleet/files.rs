@@ -1,5 +1,6 @@
 //! Files of a publisher: keys, a policy with what belongs to it, verdicts.
 
+use std::fmt::Display;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -79,12 +80,14 @@ pub(super) fn packed(policy: &Path) -> Result<Vec<PackedFile>, Failure> {
     Ok(files)
 }
 
-/// The verdicts in these files.
-pub(super) fn gates(files: &[PathBuf]) -> Result<Vec<Gate>, Failure> {
-    let argument = "--stop-if <FILE.json>";
+/// The verdicts in these files, or why there is none yet: that must not keep failing hosts from stopping a version.
+pub(super) fn gates(files: &[PathBuf]) -> Vec<Result<Gate, String>> {
     let gate = |file: &PathBuf| {
-        let bytes = fs::read(file).map_err(|error| Failure::unreadable(argument, file, &error))?;
-        Gate::read(&bytes).map_err(|error| Failure::value(argument, file.display(), error))
+        let unreadable = |error: &dyn Display| {
+            format!("no verdict in '{}' of '--stop-if <FILE.json>': {error}", file.display())
+        };
+        let bytes = fs::read(file).map_err(|error| unreadable(&error))?;
+        Gate::read(&bytes).map_err(|error| unreadable(&error))
     };
     files.iter().map(gate).collect()
 }

@@ -97,7 +97,8 @@ fn failure(error: PublishError) -> Failure {
         | PublishError::Frozen
         | PublishError::NoLease(_)
         | PublishError::NothingToRollBack
-        | PublishError::RolledBack(_) => Failure::Missed(error.to_string()),
+        | PublishError::RolledBack(_)
+        | PublishError::TakenBack(_) => Failure::Missed(error.to_string()),
         PublishError::Store(error) => store::failure(&error),
         error => Failure::Environment(error.to_string()),
     }
@@ -169,7 +170,7 @@ fn lease(args: &LeaseArgs) -> Result<(), Failure> {
 /// The next step of the version that goes out.
 fn go_on(opened: &StoreHandle, key: &SigningKey, args: &PublishArgs) -> Result<(), Failure> {
     let (current, status) = opened.status()?;
-    let gates = gates(&args.stop.stop_if)?;
+    let gates = gates(&args.stop.stop_if);
     let step = current.0.next_step(&status.hosts, &gates, args.stop.tolerance(), now());
     let fleet = opened.fleet();
     match step {
@@ -199,13 +200,22 @@ fn shown(fleet: &Fleet<'_>, rollout: &Rollout) -> Result<(), Failure> {
         stable.map_or_else(|| "their default".to_owned(), |it| format!("version {}", it.version));
     let mut text = format!("rollout {}: ", rollout.serial);
     // Writing into a string cannot fail.
-    let _ = match &rollout.next {
-        Some(next) => {
+    let _ = match (&rollout.next, &rollout.stable) {
+        (Some(next), _) => {
             let stage = next.stages.get(next.stage).map(ToString::to_string).unwrap_or_default();
             let version = next.target.version;
             writeln!(text, "version {version} at stage {stage}, other hosts run {stable}")
         }
-        None => writeln!(text, "all hosts run {stable}"),
+        (None, Some(again))
+            if rollout.rolled_back.is_some_and(|highest| again.version > highest) =>
+        {
+            let until = rfc3339(again.expires_unix_s);
+            writeln!(
+                text,
+                "from the next poll on, all hosts run {stable}: the files of an earlier version that they would refuse, signed again until {until}"
+            )
+        }
+        (None, _) => writeln!(text, "from the next poll on, all hosts run {stable}"),
     };
     if rollout.frozen {
         text.push_str("frozen: hosts stay where they are\n");
@@ -229,7 +239,7 @@ fn plan(opened: &StoreHandle, stages: &[Stage], stop: &StopArgs) -> Result<(), F
         let some = hosts.iter().take(5).copied().collect::<Vec<_>>().join(", ");
         let _ = writeln!(text, "stage {stage}{mark}: {} hosts: {some}", hosts.len());
     }
-    let step = rollout.next_step(&status.hosts, &gates(&stop.stop_if)?, stop.tolerance(), now());
+    let step = rollout.next_step(&status.hosts, &gates(&stop.stop_if), stop.tolerance(), now());
     let line = match step {
         Next::Nothing => "no version goes out".to_owned(),
         Next::Stage(stage) => format!("next: stage {}", stages[stage]),
