@@ -27,6 +27,9 @@ pub enum MergeError {
     /// The directory of merged files.
     #[error("cannot write '{path}': {1}", path = .0.display())]
     Unwritable(PathBuf, #[source] io::Error),
+    /// Files that are damaged or cannot be read. Everything else was merged.
+    #[error("left out, and everything else was merged:\n{}", .0.join("\n"))]
+    LeftOut(Vec<String>),
 }
 
 /// The merged file of a period.
@@ -42,6 +45,9 @@ pub struct MergedPeriod {
 
 /// Merges files of roll-ups of any hosts into `directory`: one file for each period of `spec`, under the name `spec.host`. Files that
 /// `directory` has of this name count, too, and are replaced. Bins of other metrics than these are left out. `each` gets what is done, in the order of time.
+///
+/// A damaged file of one host does not stop the others: it is left out, and named at the end. A period with a damaged merged file
+/// stays as it is: what that one counts may have no other file.
 ///
 /// # Errors
 ///
@@ -60,14 +66,15 @@ pub fn merge_rollups(
     for (path, is_before) in sources {
         let name = RollupName::of(path).ok_or_else(|| unnamed(path))?;
         let period = periods.entry(spec.period.start(name.start_ns)).or_default();
-        period.push(Source { path, sources: name.sources, is_before });
+        period.push(Source { path, name, is_before });
     }
+    let mut left_out = Vec::new();
     for (start, sources) in periods {
         if sources.len() == 1 && sources[0].is_before {
             continue;
         }
-        let (rollup, new) =
-            merged(sources.clone(), Merger::new(spec.clone(), start).only(metrics))?;
+        let merger = Merger::new(spec.clone(), start).only(metrics);
+        let Some((rollup, new)) = merged(sources.clone(), merger, &mut left_out)? else { continue };
         let unwritable = |error| MergeError::Unwritable(directory.to_owned(), error);
         let file = write_rollup(directory, &rollup).map_err(unwritable)?;
         for old in sources.iter().filter(|it| it.is_before && *it.path != file) {
@@ -75,32 +82,55 @@ pub fn merge_rollups(
         }
         each(MergedPeriod { file, rollup, new });
     }
-    Ok(())
+    if left_out.is_empty() { Ok(()) } else { Err(MergeError::LeftOut(left_out)) }
 }
 
 /// A file of a period.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Source<'a> {
     path: &'a PathBuf,
-    /// How many files it counts, if it is a merged file.
-    sources: u64,
+    name: RollupName,
     /// Whether it is a merged file of this name, from an earlier run.
     is_before: bool,
 }
 
-/// The files as one roll-up, and how many are new in it.
-fn merged(mut files: Vec<Source<'_>>, mut merger: Merger) -> Result<(Rollup, usize), MergeError> {
+/// The files as one roll-up, and how many are new in it; none if all files, or one of an earlier run, are damaged.
+fn merged(
+    mut files: Vec<Source<'_>>,
+    mut merger: Merger,
+    left_out: &mut Vec<String>,
+) -> Result<Option<(Rollup, usize)>, MergeError> {
     // A merged file goes before the files that it counts.
-    files.sort_by(|a, b| (b.sources, a.path).cmp(&(a.sources, b.path)));
+    files.sort_by(|a, b| (b.name.sources, a.path).cmp(&(a.name.sources, b.path)));
     let mut new = 0;
-    for Source { path, is_before, .. } in files {
-        let bytes = fs::read(path).map_err(|error| MergeError::Unreadable(path.clone(), error))?;
+    for source in files {
+        let bytes = match whole(&source) {
+            Ok(bytes) => bytes,
+            Err(reason) => {
+                left_out.push(reason);
+                if source.is_before {
+                    return Ok(None);
+                }
+                continue;
+            }
+        };
         let added = merger
             .add(bytes)
-            .map_err(|error| MergeError::Invalid(path.clone(), error.to_string()))?;
-        new += usize::from(added && !is_before);
+            .map_err(|error| MergeError::Invalid(source.path.clone(), error.to_string()))?;
+        new += usize::from(added && !source.is_before);
     }
-    Ok((merger.into_rollup(), new))
+    let rollup = merger.into_rollup();
+    Ok((!rollup.sources().is_empty()).then_some((rollup, new)))
+}
+
+/// The bytes that were written under the name: others would count wrong, and next to a good copy twice.
+fn whole(source: &Source<'_>) -> Result<Vec<u8>, String> {
+    let path = source.path.display();
+    let bytes = fs::read(source.path).map_err(|error| format!("cannot read '{path}': {error}"))?;
+    if source.name.is_of(&bytes) {
+        return Ok(bytes);
+    }
+    Err(format!("{path}: it is damaged, by the hash in its name; copy it again, or remove it"))
 }
 
 /// The merged files that the directory has of this name and length of periods.

@@ -63,6 +63,8 @@ pub(crate) struct RollupName {
     period: Period,
     /// How many files a merged file counts; 0 of a host's own roll-up.
     pub(crate) sources: u64,
+    /// The hash of its content.
+    hash: u64,
 }
 
 impl RollupName {
@@ -70,9 +72,7 @@ impl RollupName {
     pub(crate) fn of(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?.strip_prefix(ROLLUP_PREFIX)?;
         let (rest, hash) = name.strip_suffix(".parquet")?.rsplit_once('-')?;
-        if hash.len() != 16 || u64::from_str_radix(hash, 16).is_err() {
-            return None;
-        }
+        let hash = (hash.len() == 16).then(|| u64::from_str_radix(hash, 16).ok())??;
         let merged = rest.rsplit_once(OF).and_then(|(rest, of)| Some((rest, of.parse().ok()?)));
         let (rest, sources) = merged.unwrap_or((rest, 0));
         let (rest, period) = rest.rsplit_once('-')?;
@@ -82,7 +82,13 @@ impl RollupName {
             start_ns: unix_s_of(start)?.checked_mul(1_000_000_000)?,
             period: Period::of_merged(period).ok()?,
             sources,
+            hash,
         })
+    }
+
+    /// Whether these are the bytes that were written under this name.
+    pub(crate) fn is_of(&self, bytes: &[u8]) -> bool {
+        content_hash(bytes) == self.hash
     }
 
     pub(crate) fn is_merged_for(&self, spec: &RollupSpec) -> bool {

@@ -118,6 +118,35 @@ fn merge_rollups_again_with_more_files_each_counts_once_in_one_file() {
 }
 
 #[test]
+fn merge_rollups_names_a_damaged_file_and_leaves_it_out_and_its_good_copy_counts_once() {
+    let scratch = Scratch::new("merged-damaged");
+    let (hosts, days) = (scratch.path("hosts"), scratch.path("days"));
+    for directory in [&hosts, &days] {
+        fs::create_dir_all(directory).expect("a directory");
+    }
+    let files = rollups_of_two_hosts(&hosts);
+    let good = fs::read(&files[0]).expect("a file");
+    let spec = RollupSpec { period: Period::DAY, ..RollupSpec::new("fra") };
+    let merge = || merge_rollups(&files, &days, &spec, &Metric::ALL, |_| {});
+    let mut flipped = good.clone();
+    flipped[good.len() / 2] ^= 1;
+    for bytes in [&flipped[..], b"junk"] {
+        fs::write(&files[0], bytes).expect("a file");
+        let error = merge().expect_err("a damaged file").to_string();
+        assert!(error.contains(&files[0].display().to_string()), "{error}");
+        assert_eq!(merged_into(&days), [(3, 3)], "the others");
+    }
+    fs::write(&files[0], good).expect("a file");
+    merge().expect("merges");
+    assert_eq!(merged_into(&days), [(4, 4)]);
+    // What a damaged merged file counts may have no other file.
+    let old = fs::read_dir(&days).expect("files").next().expect("a file").expect("a file").path();
+    fs::write(&old, "junk").expect("a file");
+    merge().expect_err("a damaged file");
+    assert!(old.exists());
+}
+
+#[test]
 fn a_directory_gets_a_file_when_it_is_time() {
     let scratch = Scratch::new("records");
     let spec =

@@ -22,7 +22,9 @@ It counts each file once, also if it runs again: a merged file has the hashes of
 and remove files of hosts when a merged file has them. `uncork learn plan` gets the same from merged files as from those of the hosts \
 (docs/reference/rollups.md).
 
-Exit status: 0 done, 2 wrong usage or a file that is not a roll-up, 3 a file cannot be read or written, 5 a bug.";
+A damaged file, by the hash in its name, is named and left out; everything else is merged.
+
+Exit status: 0 done, 1 files were left out, 2 wrong usage or a file that is not a roll-up, 3 a file cannot be written, 5 a bug.";
 
 const FILES: &str = "<FILE|DIR>...";
 
@@ -72,6 +74,7 @@ fn line(of: &MergedPeriod) -> String {
 fn failure(error: MergeError) -> Failure {
     match error {
         MergeError::Invalid(file, reason) => Failure::value(FILES, file.display(), reason),
+        error @ MergeError::LeftOut(_) => Failure::Missed(error.to_string()),
         error => Failure::Environment(error.to_string()),
     }
 }
