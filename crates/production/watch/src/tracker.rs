@@ -19,8 +19,8 @@ use crate::why::Limits;
 pub struct Tracker {
     connections: HashMap<u64, Box<Tracked>>,
     /// Connections that ended since the latest pass, and in the period before it.
-    ending: Vec<Box<Tracked>>,
-    closed: Vec<Box<Tracked>>,
+    ending: Vec<Tracked>,
+    closed: Vec<Tracked>,
     /// Whether the kernel reports destroyed sockets. If so, only a close event ends a connection.
     has_close_events: bool,
     passes: u64,
@@ -151,7 +151,7 @@ impl Tracker {
         }
         let record = self.ended((began, *at), &last, tracked.as_deref());
         let mut ending =
-            tracked.unwrap_or_else(|| Box::new(Tracked::new(&last, began, true, elapsed)));
+            tracked.map_or_else(|| Tracked::new(&last, began, true, elapsed), |tracked| *tracked);
         (ending.now, ending.change, ending.limits) = (SocketSample { cc, ..last }, change, limits);
         self.ending.push(ending);
         record
@@ -204,7 +204,7 @@ impl Tracker {
     /// The connections that ended in the last period, with what changed since the pass before. The kernel reports no congestion
     /// window of them.
     pub fn closed_connections(&self) -> impl Iterator<Item = &Tracked> {
-        self.closed.iter().map(AsRef::as_ref)
+        self.closed.iter()
     }
 
     /// When the latest pass was.

@@ -325,7 +325,7 @@ fn unnamed(message: &RouteMessage) -> Vec<&'static str> {
     for attribute in &message.attributes {
         match attribute {
             RouteAttribute::Metrics(metrics) => {
-                names.extend(metrics.iter().filter_map(unnamed_metric))
+                names.extend(metrics.iter().filter_map(unnamed_metric));
             }
             RouteAttribute::MultiPath(hops) => {
                 let attributes = hops.iter().flat_map(|hop| &hop.attributes);
