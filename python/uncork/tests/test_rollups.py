@@ -1,6 +1,7 @@
 """Roll-ups give the same analysis as the records that they count."""
 
 import json
+import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -96,6 +97,13 @@ def test_analyze__rollups_and_their_records__nothing_counts_twice(
     assert left_out == {rollups.COVERED: 16586}
     of_rollups["facts"].pop("rejected")
     assert without_checks(both) == without_checks(of_rollups)
+
+
+def test_analyze__rollups_in_two_folders__count_once(made: Path, tmp_path: Path) -> None:
+    for folder in ("one", "two"):
+        shutil.copytree(made, tmp_path / "carried" / folder)
+    twice = document(tmp_path, str(tmp_path / "carried"))
+    assert without_checks(twice) == without_checks(document(tmp_path, str(made)))
 
 
 def test_analyze__a_time_within_a_period__is_an_error(made: Path, capsys: pytest.CaptureFixture[str]) -> None:

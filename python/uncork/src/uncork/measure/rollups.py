@@ -67,7 +67,7 @@ def is_rollup(path: Path) -> bool:
 
 
 def once(paths: Sequence[Path]) -> list[Path]:
-    """The files, without the ones counted by a merged file among them."""
+    """The files, without the ones counted by a merged file among them. Roll-ups of one name are one file."""
     named = [(path, NAME.fullmatch(path.name)) for path in paths]
     merged = [(int(name["of"]), path) for path, name in named if name is not None and name["of"]]
     counted: set[str] = set()
@@ -83,7 +83,9 @@ def once(paths: Sequence[Path]) -> list[Path]:
             raise InputError(str(path), problem, remedy)
         counted |= sources
     left = [(path, name) for path, name in named if path not in superseded]
-    return [path for path, name in left if name is None or name["hash"] not in counted]
+    kept = [(path, name) for path, name in left if name is None or name["hash"] not in counted]
+    first = {path.name: path for path, name in reversed(kept) if name is not None}
+    return [path for path, _ in kept if first.get(path.name, path) == path]
 
 
 def _sources(path: Path) -> set[str]:
