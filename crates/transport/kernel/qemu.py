@@ -65,7 +65,7 @@ class Initramfs:
         imports = [line for line in path.read_text().splitlines() if re.match(r"(from|import) ", line)]
         modules = "import sys\nprint(*{getattr(module, '__file__', None) or '' for module in [*sys.modules.values()]})"
         code = "\n".join([*imports, modules])
-        command = [interpreter, "-I", "-S", "-c", code]
+        command = [str(interpreter), "-I", "-S", "-c", code]
         found = subprocess.run(command, capture_output=True, text=True, check=True)
         for module in found.stdout.split():
             if module.endswith(".so"):

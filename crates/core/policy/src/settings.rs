@@ -79,7 +79,7 @@ impl fmt::Display for Settings {
         }
         match self.initial_rate {
             Some(InitialRate::Burst) => f.write_str(" in a burst")?,
-            Some(InitialRate::Paced(rate)) => write!(f, " at most at {rate}")?,
+            Some(InitialRate::Paced(rate)) => write!(f, " at up to {rate}")?,
             None => {}
         }
         if let Some(cap) = self.pacing_cap {

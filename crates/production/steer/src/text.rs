@@ -103,7 +103,7 @@ fn settings(decided: &Decided) -> String {
     let window = decided.initial_window.as_ref().map(|window| {
         let rate = match decided.initial_rate.as_deref() {
             Some("burst") => " in a burst".to_owned(),
-            Some(rate) => format!(" at most at {rate}"),
+            Some(rate) => format!(" at up to {rate}"),
             None => String::new(),
         };
         format!("initial window {window}{rate}")

@@ -307,11 +307,11 @@ reno 20 10000000 20000000
 10.1.2.7, accepted on port 8080: cubic, initial window 58400B in a burst
   rule 2 `burst` (line 7) decides
 CGROUP: windows.toml
-  rule     arm  controller                                              connections
-  default  -    reno                                                    1
-  paced    -    reno, initial window 32p                                1
-  burst    -    cubic, initial window 58400B in a burst                 1
-  rate     -    reno, initial window 20p at 80mbit, at most 160 Mbit/s  1
+  rule     arm  controller                                                    connections
+  default  -    reno                                                          1
+  paced    -    reno, initial window 32p                                      1
+  burst    -    cubic, initial window 58400B in a burst                       1
+  rate     -    reno, initial window 20p at up to 80mbit, at most 160 Mbit/s  1
 ";
     let (text, documents) = seen.split_at(seen.find('{').expect("documents"));
     assert_eq!(text, expected);

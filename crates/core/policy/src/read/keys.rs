@@ -81,7 +81,7 @@ pub(crate) const SETTINGS: &[Key] = &[
     Key::with_default(
         "initial_rate",
         "paced by the kernel: within half of the handshake's round-trip time (`tcp_pacing_ss_ratio`)",
-        r#"the rate at which the initial window leaves over TCP, until the first acknowledgement: `"20mbit"`, or `"burst"` for no pacing"#,
+        r#"the highest rate at which the initial window leaves over TCP, until the first acknowledgement: `"20mbit"`. It limits what the kernel or the controller paces, and does not raise it; the first ten packets leave at once. With `"burst"` the kernel does not pace; BBR paces itself all the same"#,
     ),
     Key::with_default("pacing_cap", "none", "maximum pacing rate of the connection"),
     Key::with_default(
