@@ -117,7 +117,7 @@ def test_the_guide_of_controllers_runs_as_it_is_written(capsys: pytest.CaptureFi
 def test_the_columns_of_a_calendar_are_described() -> None:
     if not DOCUMENT.exists():
         pytest.skip(f"*** NOT RUN: {DOCUMENT} is only in the repository ***")
-    text = DOCUMENT.read_text(encoding="utf-8").partition("A calendar of your own")[2].partition("\n\n```")[0]
+    text = DOCUMENT.read_text(encoding="utf-8").partition("A calendar of your own")[2].partition("\n## ")[0]
     table = re.findall(r"^\| (`.*?) \|", text, flags=re.M)
     assert tuple(re.findall(r"`(\w+)`", " ".join(table))) == COLUMNS
 

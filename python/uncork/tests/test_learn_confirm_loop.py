@@ -118,6 +118,7 @@ class Site:
         monkeypatch.setattr(proposal, "_rolled_up", lambda _: None)
         monkeypatch.setattr(arms, "of_records", lambda *_: {})
         monkeypatch.setattr(rollups, "folded", lambda _: (0, 0))
+        monkeypatch.setattr(rollups, "has_rollups", lambda _: False)
         monkeypatch.setattr(evidence, "last_day", lambda *_: latest)
         monkeypatch.setattr(
             evidence, "collect", lambda _, settings, __, tried: self.evidence(settings, tried)
