@@ -167,8 +167,8 @@ impl HostStatus {
         is_there && self.state == Some(HostState::Active)
     }
 
-    /// Whether its report says that it cannot activate this version. A report about another version says nothing of this one;
-    /// one of a host that has fallen silent since still is.
+    /// Whether its latest report says that it cannot activate this version, also if the host is unknown by now. A report about
+    /// another version says nothing of this one.
     pub(crate) fn is_failing(&self, version: u64) -> bool {
         let fails = matches!(self.state, Some(HostState::Failed | HostState::Refused));
         fails && self.reported == Some(version)

@@ -495,7 +495,7 @@ fn rollback_skips_versions_that_were_rolled_back_and_bundles_that_were_never_pub
 
 /// Otherwise the timer rolls the fix back before any host has seen it.
 #[test]
-fn report_about_another_version_stops_nothing_and_one_of_a_silent_host_still_does() {
+fn report_about_another_version_stops_nothing_and_one_of_an_unknown_host_still_does() {
     let mut world = World::new("fleet-stale", 2);
     world.hosts[0].kernel.0.borrow_mut().push(1);
     world.publish(1, &["100%"]);
@@ -506,11 +506,11 @@ fn report_about_another_version_stops_nothing_and_one_of_a_silent_host_still_doe
     assert!(matches!(world.next(), Next::Hold(_)), "{:?}", world.next());
     world.hosts[0].kernel.0.borrow_mut().push(2);
     world.give_up();
-    let silent = world.hosts.remove(0);
+    let unknown = world.hosts.remove(0);
     world.now += 3600;
     world.poll();
     assert!(matches!(world.next(), Next::Stop(_)), "{:?}", world.next());
-    drop(silent);
+    drop(unknown);
 }
 
 /// A reboot, or a restart of what applies it: one failure is not the end of a version that was good.

@@ -1,4 +1,4 @@
-"""Values that no record can have and that would decide silently: `analyze` and `learn` refuse them alike.
+"""Values that no record can have and that would decide unnoticed: `analyze` and `learn` refuse them alike.
 
 Impossible measurements are a finding (health/judge.py): they are left out. These values say which client had
 which arm, so nothing can be decided without them.
