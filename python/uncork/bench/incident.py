@@ -19,23 +19,24 @@ import os
 import random
 import secrets
 import shutil
-import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from live import (
     HOSTS,
-    NotPossibleError,
     Processes,
+    carried_out,
     end,
     hosts_of,
     say,
     start_server,
+    warn_if_late,
     what_is_missing,
 )
 from published import Look, peru
@@ -161,8 +162,8 @@ def days() -> Iterator[str]:
         yield from [phase] * count
 
 
-def run(uncork: str, work: Path) -> bool:
-    """Plays all days; whether the emulation kept up."""
+def run(uncork: str, work: Path) -> int:
+    """Plays all days."""
     (work / "players").mkdir()
     with ExitStack() as stack:
         processes = Processes(stack)
@@ -180,8 +181,8 @@ def run(uncork: str, work: Path) -> bool:
             processes.start([*command, "--timeout", "60s", "-q"], out=work / f"other-{n}.txt")
         time.sleep(max(0.0, begin + LEAD_SECONDS - time.monotonic()))
         play(processes, uncork, [near[f"listener-{n}"] for n in range(LISTENERS)], far["v4"], work)
-    _, _, summary = (work / HOSTS).read_text().partition("\n")
-    return not json.loads(summary)["flagged"]
+    warn_if_late(work)
+    return 0
 
 
 def lines_of(file: Path) -> Iterator[dict[str, Any]]:
@@ -245,17 +246,9 @@ def main() -> int:
             return 3
         if work.exists():
             parser.error(f"-o {options.output} exists: name a new directory")
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
         work.mkdir(parents=True)
-        try:
-            if not run(uncork, work):
-                say("the emulation was late: do not rely on this run")
-        except NotPossibleError as error:
-            print(f"error: {error}", file=sys.stderr)
-            return 3
-        except KeyboardInterrupt:
-            print("interrupted", file=sys.stderr)
-            return 130
+        if status := carried_out(partial(run, uncork, work)):
+            return status
     stretch(work)
     for name, look in LOOKS:
         result = analyse(work / name, look, work / f"report-{name}")

@@ -115,6 +115,26 @@ def what_is_missing(uncork: str | None) -> str | None:
     return "`ip` is missing: install iproute2" if shutil.which("ip") is None else None
 
 
+def warn_if_late(work: Path) -> None:
+    """The emulation reports at its end whether it kept up."""
+    _, _, summary = (work / HOSTS).read_text().partition("\n")
+    if json.loads(summary)["flagged"]:
+        say("the emulation was late: do not rely on this run")
+
+
+def carried_out(course: Callable[[], int]) -> int:
+    """The exit status of a course that may be impossible here or interrupted. SIGTERM ends it orderly."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        return course()
+    except NotPossibleError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 3
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+
+
 def hosts_of(processes: Processes, uncork: str, scenario: Path, out: Path) -> list[dict[str, Any]]:
     """Starts the emulation of a scenario and waits for its hosts."""
     emulation = processes.start(
@@ -229,10 +249,7 @@ def heard(work: Path, regions: tuple[Region, ...]) -> int:
 
 def run(uncork: str, options: argparse.Namespace, work: Path) -> int:
     status = experiment(uncork, options, work)
-    # The emulation reports at its end whether it kept up.
-    _, _, summary = (work / HOSTS).read_text().partition("\n")
-    if json.loads(summary)["flagged"]:
-        say("the emulation was late: do not rely on this run")
+    warn_if_late(work)
     return status
 
 
@@ -304,19 +321,15 @@ def main() -> int:
         return 3
     # A shell starts what runs in the background with SIGINT ignored, and so its children's would be.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    try:
+
+    def course() -> int:
         if options.output:
             options.output.mkdir(parents=True)
             return run(uncork, options, options.output.resolve())
         with tempfile.TemporaryDirectory(prefix="uncork-live-") as work:
             return run(uncork, options, Path(work))
-    except NotPossibleError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 3
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 130
+
+    return carried_out(course)
 
 
 if __name__ == "__main__":

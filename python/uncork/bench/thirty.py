@@ -42,7 +42,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from live import HOSTS, NotPossibleError, Processes, end, hosts_of, say, what_is_missing
+from live import HOSTS, Processes, carried_out, end, hosts_of, say, warn_if_late, what_is_missing
 from thirty_players import SONG, SONG_SECONDS, make_song, play, players_are_missing, write_plays
 from thirty_servers import (
     SERVER,
@@ -217,14 +217,20 @@ def oracle(work: Path, server: Server, some: Sequence[Network]) -> dict[str, dic
     return found
 
 
-def learned_arms(learned: Path, server: Server, some: Sequence[Network]) -> dict[str, str]:
-    """The controller that the table gives each network."""
+def entries_of(learned: Path, server: Server, some: Sequence[Network], default: str) -> dict[str, str]:
+    """What the table gives each network; `default` where it has nothing for it."""
     table = next((learned / "current").glob("networks-*.table")).read_text().splitlines()
     start = table.index(f"section {server.section}") + 1
     end = next(at for at in range(start, len(table)) if table[at].startswith(("section", "sha256")))
     arms = dict(line.split() for line in table[start:end])
     names = [server.entry(one.number) for one in some]
-    return {name: "bbr" if arms.get(name, arms.get("*")) == "bbr" else "cubic" for name in names}
+    return {name: arms.get(name, arms.get("*", default)) for name in names}
+
+
+def learned_arms(learned: Path, server: Server, some: Sequence[Network]) -> dict[str, str]:
+    """The controller that the table gives each network."""
+    arms = entries_of(learned, server, some, "cubic")
+    return {name: "bbr" if arm == "bbr" else "cubic" for name, arm in arms.items()}
 
 
 def learn(work: Path, server: Server, *more: str) -> list[str]:
@@ -276,9 +282,7 @@ def run(uncork: str, server: Server, options: argparse.Namespace, work: Path) ->
         end(loop, signal.SIGTERM)
         subprocess.run(learn(work, server, "--rounds", "1"), check=True, timeout=300)
         wait(load(processes, server, near, urls[:10], users, work / "last"), until)
-    _, _, summary = (work / HOSTS).read_text().partition("\n")
-    if json.loads(summary)["flagged"]:
-        say("the emulation was late: do not rely on this run")
+    warn_if_late(work)
     if options.client == "player":
         report_plays(work, some)
     return report(work, server, some, time.monotonic() - began)
@@ -300,6 +304,12 @@ def table_words(work: Path, server: Server, some: Sequence[Network]) -> str:
     return f"bbr for {arms.count('bbr')} networks, cubic for {arms.count('cubic')}"
 
 
+def write_result(work: Path, rows: Sequence[dict[str, Any]], seconds: float, right: int) -> None:
+    document = {"made": datetime.now(UTC).strftime("%Y-%m-%d"), "seconds": round(seconds), "right": right}
+    text = json.dumps({**document, "networks": rows}, indent=1) + "\n"
+    (work / "result.json").write_text(text, encoding="utf-8")
+
+
 def report(work: Path, server: Server, some: Sequence[Network], seconds: float) -> int:
     """Writes and prints what was right, and what was learned."""
     known, learned = oracle(work, server, some), learned_arms(work / "learned", server, some)
@@ -310,9 +320,7 @@ def report(work: Path, server: Server, some: Sequence[Network], seconds: float) 
     names = [(server.entry(one.number), one.kind) for one in some]
     rows = [{"network": name, "kind": kind, **known[name], "learned": learned[name]} for name, kind in names]
     right = sum(row["learned"] == row["right"] for row in rows)
-    document = {"made": datetime.now(UTC).strftime("%Y-%m-%d"), "seconds": round(seconds), "right": right}
-    text = json.dumps({**document, "networks": rows}, indent=1) + "\n"
-    (work / "result.json").write_text(text, encoding="utf-8")
+    write_result(work, rows, seconds, right)
     print(f"{'network':<17} {'kind':<12} cubic s  bbr s  resent %       right  learned  last used")
     for row in rows:
         median, again = row["median_s"], row["retransmitted"]
@@ -356,19 +364,15 @@ def main() -> int:
         parser.error(f"-o {options.output} exists: name a new directory")
     if options.server == "nginx":
         with_own_pins()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     options.output.mkdir(parents=True)
     work = options.output.resolve()
-    try:
+
+    def course() -> int:
         ports = {"public": PORT, **ORACLE_PORTS}
         server = Serve(uncork, work) if options.server == "serve" else NginxAndSteer(uncork, work, ports)
         return run(uncork, server, options, work)
-    except NotPossibleError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 3
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 130
+
+    return carried_out(course)
 
 
 if __name__ == "__main__":

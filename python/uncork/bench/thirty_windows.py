@@ -24,11 +24,9 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import os
 import random
 import shutil
-import signal
 import statistics
 import subprocess
 import sys
@@ -36,12 +34,22 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from live import HOSTS, NotPossibleError, Processes, hosts_of, say, what_is_missing
-from thirty import KEY, POINTS, PORT, Network, records_of, scenario, tunnels, wait
+from live import HOSTS, Processes, carried_out, hosts_of, say, warn_if_late, what_is_missing
+from thirty import (
+    KEY,
+    POINTS,
+    PORT,
+    Network,
+    entries_of,
+    records_of,
+    scenario,
+    tunnels,
+    wait,
+    write_result,
+)
 from thirty_servers import SERVER, NginxAndSteer, inside, nginx_is_missing, with_own_pins
 
 WINDOWS = (10, 20, 40, 64)
@@ -186,16 +194,6 @@ def oracle(work: Path, server: Nginx, some: Sequence[Network]) -> dict[str, dict
     return found
 
 
-def learned_arms(learned: Path, server: Nginx, some: Sequence[Network]) -> dict[str, str]:
-    """The window that the table gives each network."""
-    table = next((learned / "current").glob("networks-*.table")).read_text().splitlines()
-    start = table.index(f"section {server.section}") + 1
-    end = next(at for at in range(start, len(table)) if table[at].startswith(("section", "sha256")))
-    arms = dict(line.split() for line in table[start:end])
-    names = [server.entry(one.number) for one in some]
-    return {name: arms.get(name, arms.get("*", "w10")) for name in names}
-
-
 def learn(work: Path, server: Nginx) -> None:
     """From the log and the connections to an active table."""
     python = [sys.executable, "-m"]
@@ -250,15 +248,13 @@ def run(uncork: str, server: Nginx, options: argparse.Namespace, work: Path) -> 
         server.enforce(processes, work / "learned/current/policy.toml", public=PORT)
         say(f"with the table: {options.last} requests of each network")
         wait(load(processes, server, near, [PORT] * options.last, users, work / "last"), until)
-    _, _, summary = (work / HOSTS).read_text().partition("\n")
-    if json.loads(summary)["flagged"]:
-        say("the emulation was late: do not rely on this run")
+    warn_if_late(work)
     return report(work, server, some, time.monotonic() - began)
 
 
 def report(work: Path, server: Nginx, some: Sequence[Network], seconds: float) -> int:
     """Writes and prints what was right, and what was learned."""
-    known, learned = oracle(work, server, some), learned_arms(work / "learned", server, some)
+    known, learned = oracle(work, server, some), entries_of(work / "learned", server, some, "w10")
     rows = []
     for one in some:
         name = server.entry(one.number)
@@ -267,9 +263,7 @@ def report(work: Path, server: Nginx, some: Sequence[Network], seconds: float) -
         row = {"network": name, "kind": one.kind, "path": one.path.split("\n"), **known[name]}
         rows.append(row | {"learned": learned[name], "last_s": last, "round_trips": last / rtt})
     right = sum(row["learned"] in row["right"] for row in rows)
-    document = {"made": datetime.now(UTC).strftime("%Y-%m-%d"), "seconds": round(seconds), "right": right}
-    text = json.dumps({**document, "networks": rows}, indent=1) + "\n"
-    (work / "result.json").write_text(text, encoding="utf-8")
+    write_result(work, rows, seconds, right)
     heads = "".join(f"{arm:>7}" for arm in ORACLE_PORTS)
     print(
         f"{'network':<8} {'kind':<12}{heads} s {heads} resent %  {'right':<12} learned  last s  round trips"
@@ -307,17 +301,10 @@ def main() -> int:
     if options.output.exists():
         parser.error(f"-o {options.output} exists: name a new directory")
     with_own_pins()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     options.output.mkdir(parents=True)
     work = options.output.resolve()
-    try:
-        return run(uncork, Nginx(uncork, work, {"public": PORT, **ORACLE_PORTS}), options, work)
-    except NotPossibleError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 3
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 130
+    ports = {"public": PORT, **ORACLE_PORTS}
+    return carried_out(lambda: run(uncork, Nginx(uncork, work, ports), options, work))
 
 
 if __name__ == "__main__":
