@@ -26,6 +26,12 @@ def listed(items: Sequence[str], last: str = "and") -> str:
     return f"{', '.join(items[:-1])} {last} {items[-1]}"
 
 
+def some(items: Sequence[str], maximum: int) -> str:
+    """`a, b and 3 more`: at most `maximum` of them."""
+    more = f" and {len(items) - maximum} more" if len(items) > maximum else ""
+    return f"{', '.join(items[:maximum])}{more}"
+
+
 def three(value: float) -> str:
     """Three significant digits: `4.40`, `18.4`, `131`; larger numbers as integers."""
     if value == 0 or not math.isfinite(value):

@@ -59,8 +59,7 @@ def summary(
         )
     wide = [f"{one.key} ({one.section}) {one.arm}" for one in decisions.where(~is_network & is_new)]
     if wide:
-        more = f" and {len(wide) - 2 * SHOWN} more" if len(wide) > 2 * SHOWN else ""
-        lines.append(f"For networks not seen yet: {', '.join(wide[: 2 * SHOWN])}{more}.")
+        lines.append(f"For networks not seen yet: {words.some(wide, 2 * SHOWN)}.")
     lines += [
         f"Switchback of {name} ({section}): {_verdict(one)}." for (section, name), one in trials.items()
     ]

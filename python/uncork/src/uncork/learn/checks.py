@@ -73,7 +73,7 @@ def check_balance(rows: Rows | None, section: Section, settings: Settings) -> Ba
         return Balance(whole, is_uneven=False)
     sentence = (
         f"Records per unit differ between the arms in {len(uneven)} of "
-        f"{words.counted(len(parts), 'network')} and ASes: {named(uneven)}."
+        f"{words.counted(len(parts), 'network')} and ASes: {words.some(uneven, MAX_NAMED)}."
     )
     return Balance(replace(whole, severity="warning", sentence=sentence, remedy=balance.ADJUSTED), True)
 
@@ -117,7 +117,8 @@ def check_cells(rows: Rows | None, section: Section) -> Finding:
     bad |= _mismatches(rest.groups(systems_of(rest, section)), tests)
     if not bad:
         return Finding(BY_CELL, "ok", f"As assigned in each of {tests} networks and ASes.")
-    some = named([f"{name} ({control:,} and {treated:,})" for name, ((control, treated), _) in bad.items()])
+    of_each = [f"{name} ({control:,} and {treated:,})" for name, ((control, treated), _) in bad.items()]
+    some = words.some(of_each, MAX_NAMED)
     sentence = f"Sample-ratio mismatch in {len(bad)} of {tests} networks and ASes: client-days of {some}."
     numbers = {name: found.ratio for name, (_, found) in bad.items()}
     return Finding(BY_CELL, "warning", sentence, f"{KEEP} {ratio.CAUSES}", numbers)
@@ -151,12 +152,6 @@ def systems_of(rows: Rows, section: Section) -> Texts:
     """Of each row the AS or region to which decisions count its network; empty: unknown."""
     networks, systems = (np.asarray(one, dtype=np.object_) for one in (section.networks, section.system))
     return np.asarray(np.append(systems, "")[places(rows.network, networks)])
-
-
-def named(names: Sequence[str]) -> str:
-    """Some of the names."""
-    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
-    return f"{', '.join(names[:MAX_NAMED])}{more}"
 
 
 def _sums(rows: Rows) -> tuple[Floats, Floats]:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from uncork.experiment import words
 from uncork.experiment.health.arrivals import check_arrivals
 from uncork.experiment.health.counts import YEAR_2010, Counts
 from uncork.experiment.health.names import same_arm
@@ -107,8 +108,7 @@ def empty_cells(reduced: Reduced) -> Finding:
     numbers = {"empty_cells": float(len(empty)), "cells": float(len(reduced.units))}
     if not empty:
         return _finding("empty cells", "ok", "Every cell has records of every arm.", numbers=numbers)
-    named = ", ".join(empty[:5]) + (f" and {len(empty) - 5} more" if len(empty) > 5 else "")
-    sentence = f"In {len(empty)} of {len(reduced.units)} cells an arm has no records: {named}."
+    sentence = f"In {len(empty)} of {len(reduced.units)} cells an arm has no records: {words.some(empty, 5)}."
     return _finding("empty cells", "warning", sentence, "Such cells get no verdict. Use fewer keys.", numbers)
 
 

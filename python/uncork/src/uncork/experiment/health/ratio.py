@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from uncork.experiment import words
 from uncork.experiment.facts import UnitCounts
 from uncork.experiment.result import Finding
 from uncork.measure.stats.srm import BLOCKS_BELOW, SampleRatio, sample_ratio, weighted_ratio
@@ -130,10 +131,8 @@ def check_cells(
     )
     if not bad:
         return Finding(name, "ok", f"As assigned in each of {len(tests)} cells.", "", {"cells": 0.0})
-    named = ", ".join(
-        f"{value} ({test.units[0]:,} and {test.units[1]:,})" for _, (_, value), test in bad[:MAX_NAMED]
-    )
-    named += f" and {len(bad) - MAX_NAMED} more" if len(bad) > MAX_NAMED else ""
+    of_each = [f"{value} ({test.units[0]:,} and {test.units[1]:,})" for _, (_, value), test in bad]
+    named = words.some(of_each, MAX_NAMED)
     sentence = f"Sample-ratio mismatch in {len(bad)} of {len(tests)} cells: units of {named}."
     example = "=".join(bad[0][1])
     remedy = f"Do not use the effects of these cells, and leave them out ({example}). {CAUSES}"

@@ -149,11 +149,11 @@ def import_files(
 
 def _measure(files: Sequence[Path], connections: Connections) -> None:
     """Adds the figures of connections with one response. Which they are is known when all lines are read."""
-    first = 0
+    rows, first = connections.of_records(), 0
     for file in files:
         table = pq.read_table(file)
         with Table(file, table.schema) as writer:
-            writer.write(connections.measured(table, first))
+            writer.write(connections.measured(table, rows.slice(first, table.num_rows)))
         first += table.num_rows
 
 

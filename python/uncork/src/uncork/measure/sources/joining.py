@@ -108,13 +108,16 @@ class Connections:
         if key is not None:
             self._lines[self._rows.get(key, [])] += 2
 
-    def measured(self, table: pa.Table, first: int) -> pa.Table:
-        """The table of records, from the record `first` on, with the kernel's figures. After the last line.
+    def of_records(self) -> pa.Array:
+        """The connection of each record of all logs, as a row of the table; null for none."""
+        return pa.concat_arrays(self._of_lines)
+
+    def measured(self, table: pa.Table, rows: pa.Array) -> pa.Table:
+        """The table of records of these connections, with the kernel's figures. After the last line.
 
         A server's time ends when the kernel has taken the last byte; the connection's when the client has
         acknowledged it.
         """
-        rows = pa.concat_arrays(self._of_lines).slice(first, table.num_rows)
         lines = pc.take(pa.array(self._lines), rows)
         rows = pc.if_else(pc.equal(lines, 1), rows, pa.scalar(None, pa.int64()))
         figures = {name: pc.take(self.table[name], rows) for name in MEASURED}
