@@ -242,7 +242,8 @@ impl<'a> CellRuns<'a> {
         classes
     }
 
-    /// Bytes that the selected flows delivered, with headers, over the bytes that their slowest links could carry.
+    /// Bytes that the selected flows delivered, with headers, over the bytes that their slowest links could carry. A packet
+    /// counts whole when it arrives, also if it began before the window: at most 1, or brief windows have more than the link.
     fn utilisation(&self, run: &RunOutcome) -> Option<f64> {
         if self.has_no_flow_yet(run) {
             return Some(0.0);
@@ -257,7 +258,7 @@ impl<'a> CellRuns<'a> {
         }
         let capacity: u64 = links.into_iter().map(|(_, capacity)| capacity).sum();
         let bytes = self.sum(run, FlowRecord::delivered_after_warmup);
-        (capacity > 0).then(|| wire_bytes(bytes) as f64 / capacity as f64)
+        (capacity > 0).then(|| (wire_bytes(bytes) as f64 / capacity as f64).min(1.0))
     }
 
     /// Whether a class that shares links has no flow in this run, because nothing arrived. It uses none of its link.
