@@ -128,6 +128,23 @@ def test_plan__rollups_of_all_records__the_same_bytes(
     assert main(["verify", str(tmp_path / "b")]) == 0
 
 
+def test_plan__a_damaged_rollup__is_left_out_until_it_is_whole(
+    rollups: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy, root = tmp_path / "rollups", tmp_path / "learned"
+    shutil.copytree(rollups, copy)
+    path = max(copy.iterdir())
+    good = path.read_bytes()
+    path.write_bytes(good[:-1] + bytes([good[-1] ^ 1]))
+    planned(root, str(copy))
+    assert f"left out: {path}: it is damaged" in capsys.readouterr().err
+    assert len(list((root / daily.DAYS).iterdir())) == DAYS - 1, "evidence without the file is not kept"
+    path.write_bytes(good)
+    planned(root, str(copy))
+    assert len(list((root / daily.DAYS).iterdir())) == DAYS
+    assert "left out" not in capsys.readouterr().err
+
+
 def test_plan__rollups_without_propensities__say_where_their_arms_are(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -106,6 +106,52 @@ def test_analyze__rollups_in_two_folders__count_once(made: Path, tmp_path: Path)
     assert without_checks(twice) == without_checks(document(tmp_path, str(made)))
 
 
+def damaged(made: Path, target: Path) -> tuple[Path, Path]:
+    """A copy of the roll-ups, and the one of them with another byte."""
+    shutil.copytree(made, target)
+    path = min(target.iterdir())
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    return target, path
+
+
+def test_analyze__a_damaged_rollup__is_left_out_by_name(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy, path = damaged(made, tmp_path / "damaged")
+    found = document(tmp_path, str(copy))
+    assert f"left out: {path}: it is damaged" in capsys.readouterr().err
+    assert found["facts"].pop("rejected") == {rollups.DAMAGED: 1}
+    path.unlink()
+    without = document(tmp_path, str(copy))
+    assert without["facts"].pop("rejected") == {}
+    assert without_checks(found) == without_checks(without)
+
+
+def test_rollup__a_file_twice__counts_once(made: Path, tmp_path: Path) -> None:
+    shutil.copytree(made, tmp_path / "copy")
+    rolled(made, tmp_path / "merged", str(tmp_path / "copy"))
+    files = {path.name: path.read_bytes() for path in (tmp_path / "merged").iterdir()}
+    assert files == {path.name: path.read_bytes() for path in made.iterdir()}
+
+
+def test_rollup__next_to_the_result_of_fewer_files__is_refused(records: Path, tmp_path: Path) -> None:
+    table = pq.read_table(records)
+    for number in range(2):
+        part = tmp_path / f"part{number}.parquet"
+        pq.write_table(table.take(np.arange(number, table.num_rows, 2)), part)
+        rolled(part, tmp_path / "parts", "--period", "30min")
+        if number == 0:
+            rolled(tmp_path / "parts", tmp_path / "merged")
+    before = sorted(path.name for path in (tmp_path / "merged").iterdir())
+    command = [program(), "records", "rollup", str(tmp_path / "parts"), "-o", str(tmp_path / "merged")]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "another roll-up of the same host and period" in done.stderr
+    assert sorted(path.name for path in (tmp_path / "merged").iterdir()) == before
+
+
 def test_analyze__a_time_within_a_period__is_an_error(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["analyze", str(made), "--since", "2026-11-05T00:10Z"]) == 2
     assert "roll-ups have periods of 1800 s" in capsys.readouterr().err

@@ -22,10 +22,10 @@ use std::time::Duration;
 
 pub use self::error::RecordsError;
 use self::lines::Lines;
-pub use self::merged::{MergeError, MergedPeriod, merge_rollups};
+pub use self::merged::{MergeError, MergedPeriod, merge_rollups, rollup_damage};
 pub use self::queue::{Records, Tally, Writer};
 use self::rolled::Rolled;
-pub use self::rollup_files::{ROLLUP_PREFIX, is_named_rollup, write_rollup};
+pub use self::rollup_files::{ROLLUP_PREFIX, is_named_rollup, other_rollup, write_rollup};
 use self::rotating::Rotating;
 pub use self::stamp::{rfc3339, stamp};
 pub use uncork_rollup::{Metric, Period, RollupSpec, Sample};

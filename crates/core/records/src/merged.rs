@@ -104,7 +104,7 @@ fn merged(
     files.sort_by(|a, b| (b.name.sources, a.path).cmp(&(a.name.sources, b.path)));
     let mut new = 0;
     for source in files {
-        let bytes = match whole(&source) {
+        let bytes = match whole(source.path, &source.name) {
             Ok(bytes) => bytes,
             Err(reason) => {
                 left_out.push(reason);
@@ -123,14 +123,19 @@ fn merged(
     Ok((!rollup.sources().is_empty()).then_some((rollup, new)))
 }
 
+/// Why this file is not what was written under its name, if it has the name of a roll-up.
+pub fn rollup_damage(path: &Path) -> Option<String> {
+    whole(path, &RollupName::of(path)?).err()
+}
+
 /// The bytes that were written under the name: others would count wrong, and next to a good copy twice.
-fn whole(source: &Source<'_>) -> Result<Vec<u8>, String> {
-    let path = source.path.display();
-    let bytes = fs::read(source.path).map_err(|error| format!("cannot read '{path}': {error}"))?;
-    if source.name.is_of(&bytes) {
+fn whole(path: &Path, name: &RollupName) -> Result<Vec<u8>, String> {
+    let shown = path.display();
+    let bytes = fs::read(path).map_err(|error| format!("cannot read '{shown}': {error}"))?;
+    if name.is_of(&bytes) {
         return Ok(bytes);
     }
-    Err(format!("{path}: it is damaged, by the hash in its name; copy it again, or remove it"))
+    Err(format!("{shown}: it is damaged, by the hash in its name; copy it again, or remove it"))
 }
 
 /// The merged files that the directory has of this name and length of periods.

@@ -36,13 +36,39 @@ pub fn write_rollup(directory: &Path, rollup: &Rollup) -> io::Result<PathBuf> {
     written.map(|()| whole)
 }
 
+/// A roll-up of the same host and period that `directory` has, with other content. Next to this one, it would count twice.
+///
+/// # Errors
+///
+/// If the directory cannot be read.
+pub fn other_rollup(directory: &Path, rollup: &Rollup) -> io::Result<Option<PathBuf>> {
+    let prefix = name_before_hash(rollup);
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        let is_same = |name: &str| name.starts_with(&prefix) && RollupName::of(&path).is_some();
+        if path.file_name().and_then(|name| name.to_str()).is_some_and(is_same) {
+            found.push(path);
+        }
+    }
+    if found.is_empty() {
+        return Ok(None);
+    }
+    let own = directory.join(name(rollup, &rollup.to_parquet().map_err(io::Error::other)?));
+    Ok(found.into_iter().filter(|path| *path != own).min())
+}
+
 fn name(rollup: &Rollup, file: &[u8]) -> String {
+    format!("{}{:016x}.parquet", name_before_hash(rollup), content_hash(file))
+}
+
+fn name_before_hash(rollup: &Rollup) -> String {
     let host = valid(&rollup.spec().host);
     let start = stamp(UNIX_EPOCH + Duration::from_nanos(rollup.start_ns()));
-    let (period, hash) = (rollup.spec().period, content_hash(file));
+    let period = rollup.spec().period;
     let sources = rollup.sources().len();
     let of = if sources > 0 { format!("{OF}{sources}") } else { String::new() };
-    format!("{ROLLUP_PREFIX}{host}-{start}-{period}{of}-{hash:016x}.parquet")
+    format!("{ROLLUP_PREFIX}{host}-{start}-{period}{of}-")
 }
 
 /// Before the number of files that a merged file counts.

@@ -29,7 +29,7 @@ mod uncork_native {
     #[pymodule_export]
     use super::lab_run::LabRun;
     #[pymodule_export]
-    use super::merge::merge_rollups;
+    use super::merge::{merge_rollups, rollup_damage};
     #[pymodule_export]
     use super::race::{Ack, Race, race};
     #[pymodule_export]

@@ -1,4 +1,4 @@
-//! `merge_rollups`: many files of roll-ups as one for each day, which an engine then reads at once.
+//! `merge_rollups`: many files of roll-ups as one for each day, which an engine then reads at once; and the damaged files among them.
 
 use std::path::PathBuf;
 
@@ -6,6 +6,13 @@ use pyo3::prelude::*;
 use uncork_records::{MergeError, Metric, Period, RollupSpec};
 
 use crate::error::{input, worded};
+
+/// Why each of the files is damaged, by the hash in its name; none of files that are whole, or have another name.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "made of what Python gives")]
+pub(crate) fn rollup_damage(py: Python<'_>, files: Vec<PathBuf>) -> Vec<Option<String>> {
+    py.detach(|| files.iter().map(|file| uncork_records::rollup_damage(file)).collect())
+}
 
 /// Merges roll-ups into files of `directory`, one for each day, named after `name`. They have the bins of `metrics` alone. Returns their paths.
 #[pyfunction]

@@ -4,7 +4,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import final
 
-__all__ = ["Ack", "Episodes", "LabRun", "Race", "Table", "compare", "merge_rollups", "race", "run"]
+__all__ = [
+    "Ack",
+    "Episodes",
+    "LabRun",
+    "Race",
+    "Table",
+    "compare",
+    "merge_rollups",
+    "race",
+    "rollup_damage",
+    "run",
+]
 
 @final
 class Table:
@@ -73,6 +84,7 @@ class Episodes:
 def merge_rollups(
     files: Sequence[Path], directory: Path, name: str, metrics: Sequence[str]
 ) -> list[Path]: ...
+def rollup_damage(files: Sequence[Path]) -> list[str | None]: ...
 def race(options: Sequence[tuple[str, str]], flows: Sequence[tuple[str, object]]) -> Race: ...
 def compare(
     options: Sequence[tuple[str, str]],

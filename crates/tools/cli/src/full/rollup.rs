@@ -1,12 +1,13 @@
 //! `uncork records rollup`: roll-ups from records, or from other roll-ups.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use uncork_records::{ROLLUP_PREFIX, is_named_rollup, write_rollup};
-use uncork_rollup::{Period, Rollup, RollupSpec, Rollups, is_rollup};
+use uncork_records::{ROLLUP_PREFIX, is_named_rollup, other_rollup, rollup_damage, write_rollup};
+use uncork_rollup::{Period, Rollup, RollupSpec, Rollups, content_hash, is_rollup};
 
 use super::merge;
 use super::records;
@@ -121,11 +122,16 @@ fn roll_up(
     written.write(&args.output, rollups.take())
 }
 
-/// Adds roll-ups of the same host and period up.
+/// Adds roll-ups of the same host and period up. A file that comes again counts once.
 fn merge(args: &RollupFilesArgs, files: &[PathBuf], written: &mut Written) -> Result<(), Failure> {
     let mut by_host: Vec<(RollupSpec, Rollups)> = Vec::new();
+    let mut counted = BTreeSet::new();
     for file in files {
-        let rollup = read_rollup(file)?;
+        let bytes = fs::read(file).map_err(|error| Failure::unreadable(FILES, file, &error))?;
+        if !counted.insert(content_hash(&bytes)) {
+            continue;
+        }
+        let rollup = read_rollup(file, bytes)?;
         let spec = rollup.spec();
         let place = by_host.iter().position(|(of, _)| of == spec);
         let place = place.unwrap_or_else(|| {
@@ -135,14 +141,27 @@ fn merge(args: &RollupFilesArgs, files: &[PathBuf], written: &mut Written) -> Re
         let merged = by_host[place].1.merge(&rollup);
         merged.map_err(|error| Failure::value(FILES, file.display(), error))?;
     }
-    for (_, mut rollups) in by_host {
-        written.write(&args.output, rollups.take())?;
+    let merged: Vec<Rollup> = by_host.into_iter().flat_map(|(_, mut of)| of.take()).collect();
+    for rollup in &merged {
+        refuse_other(&args.output, rollup)?;
     }
-    Ok(())
+    written.write(&args.output, merged)
 }
 
-fn read_rollup(file: &Path) -> Result<Rollup, Failure> {
-    let bytes = fs::read(file).map_err(|error| Failure::unreadable(FILES, file, &error))?;
+/// The result of fewer files must not stay next to that of more: readers would count both.
+fn refuse_other(directory: &Path, rollup: &Rollup) -> Result<(), Failure> {
+    let other = other_rollup(directory, rollup).map_err(|error| unwritable(directory, &error))?;
+    other.map_or(Ok(()), |other| {
+        let reason = "it has another roll-up of the same host and period, and both would count; name an empty directory, or use \
+                      uncork records merge, which adds new files to its result";
+        Err(Failure::value("--output <DIR>", other.display(), reason))
+    })
+}
+
+fn read_rollup(file: &Path, bytes: Vec<u8>) -> Result<Rollup, Failure> {
+    if let Some(damage) = rollup_damage(file) {
+        return Err(Failure::Usage(damage));
+    }
     Rollup::from_parquet(bytes).map_err(|error| Failure::value(FILES, file.display(), error))
 }
 

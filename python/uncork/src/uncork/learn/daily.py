@@ -136,12 +136,15 @@ def _read(
     path: Path,
     progress: Progress,
 ) -> Day:
+    kept = rollups.whole(paths)
     with tempfile.TemporaryDirectory(prefix="uncork-") as work:
-        few = _merged(options, paths, Path(work))
+        few = _merged(options, kept, Path(work))
         records = read_records(argparse.Namespace(**{**vars(options), "paths": few}), progress)
         rows = evidence.collect(records.table, settings, records.run, on_trial)
         found = Day(rows, rollups.folded(records.table))
-    write_table(path, rows.replace_schema_metadata({FOLDED: b"%d,%d" % found.folded}))
+    # A damaged file may come again, whole, under the same name.
+    if len(kept) == len(paths):
+        write_table(path, rows.replace_schema_metadata({FOLDED: b"%d,%d" % found.folded}))
     return found
 
 

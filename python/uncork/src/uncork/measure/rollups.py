@@ -7,6 +7,7 @@ have the names of the record's columns, its counts begin with ``rollup_``.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -16,6 +17,7 @@ import ibis.expr.types as ir
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from uncork.measure import console
 from uncork.measure.bins import IMPOSSIBLE
 from uncork.measure.errors import InputError
 from uncork.measure.schema import NANOS_PER_SECOND, canonical
@@ -42,6 +44,7 @@ UNCOUNTED: Final = "record of a period of a roll-up that counts fewer"
 """Of the former, how many more they are than the roll-ups of their period and place count: those of other
 hosts, probably.
 """
+DAMAGED: Final = "damaged roll-up, counted as one record"
 
 NAME: Final = re.compile(
     r"rollup-.+-(?P<day>\d{8})T\d{6}\.\d{3}Z-\d+(?:s|min|h|d)"
@@ -64,6 +67,32 @@ def is_rollup(path: Path) -> bool:
     except (pa.ArrowInvalid, OSError):
         return False
     return metadata.get(b"uncork.schema") == SCHEMA
+
+
+def readable(paths: Sequence[Path]) -> tuple[list[Path], Counter[str]]:
+    """The files that are whole, each counted once, and the number of the others by reason."""
+    kept = whole(paths)
+    return once(kept), +Counter({DAMAGED: len(paths) - len(kept)})
+
+
+def whole(paths: Sequence[Path]) -> list[Path]:
+    """The files without damaged roll-ups of hosts, which are named on stderr: they do not stop the others. A
+    merged file may be all that is left of many, so a damaged one is an error.
+    """
+    named = [path for path in paths if NAME.fullmatch(path.name)]
+    if not named:
+        return list(paths)
+    from uncork import _native  # Records need none of it.
+
+    damage = {
+        path: reason for path, reason in zip(named, _native.rollup_damage(named), strict=True) if reason
+    }
+    for path, reason in damage.items():
+        name = NAME.fullmatch(path.name)
+        if (name is not None and name["of"]) or len(damage) == len(paths):
+            raise InputError(str(path), "it is damaged, by the hash in its name", "copy it again")
+        console.note(f"warning: left out: {reason}")
+    return [path for path in paths if path not in damage]
 
 
 def once(paths: Sequence[Path]) -> list[Path]:

@@ -119,7 +119,8 @@ def _elsewhere(arguments: argparse.Namespace, paths: Sequence[Source]) -> Record
             "--networks", f"not with --engine {arguments.engine}", "name networks while importing"
         )
     copies = tempfile.TemporaryDirectory(prefix="uncork-")
-    files = rollups.once(find_files(stores.local(paths, Path(copies.name), RECORD_SUFFIXES), False))
+    local = stores.local(paths, Path(copies.name), RECORD_SUFFIXES)
+    files, rejected = rollups.readable(find_files(local, False))
     of_rollups = [path for path in files if rollups.is_rollup(path)]
     if of_rollups and len(of_rollups) < len(files):
         problem = f"a roll-up next to records, which --engine {arguments.engine} does not keep apart"
@@ -142,7 +143,7 @@ def _elsewhere(arguments: argparse.Namespace, paths: Sequence[Source]) -> Record
     table = rollups.alone(typed(table)) if of_rollups else typed(table)
     table = selected(table, arguments.where, arguments.exclude, run)
     invalid.check(table, run)
-    return Records(table, run, {}, None, copies)
+    return Records(table, run, rejected, None, copies)
 
 
 def memory(text: str) -> str:

@@ -68,23 +68,22 @@ def read(
     into.mkdir(parents=True, exist_ok=True)
     sources = [source(path) if isinstance(path, str) else path for path in paths]
     local = stores.local(sources, into, None if mapping else RECORD_SUFFIXES)
-    files = rollups.once(find_files(local, mapping is not None))
+    files, counts = rollups.readable(find_files(local, mapping is not None))
     logs = [path for path in files if mapping is not None or not tables.is_parquet_named(path)]
     parquet = [path for path in files if path not in logs]
     check(parquet)
     ready = [path if uncork.has_buckets(path) else _bucketed(path, into, unit) for path in parquet]
-    counts: Counter[str] = Counter()
     losses = None
     if logs:
         imported = import_files(logs, mapping or uncork.JSON_LINES, into, rejected, progress, networks)
-        counts, losses = imported.rejected, imported.losses
+        counts, losses = counts + imported.rejected, imported.losses
         ready += imported.files
     untyped = duckdb.connect(settings, temporary).read(ready)
     check_texts(untyped, parquet)
     table = schema.typed(untyped, is_duckdb=True, unsigned=unsigned(parquet))
     if any(rollups.is_rollup(path) for path in parquet):
         table, covered, uncounted = *rollups.together(table), rollups.uncounted(table)
-        counts = Counter(counts) + Counter({rollups.COVERED: covered, rollups.UNCOUNTED: uncounted})
+        counts += Counter({rollups.COVERED: covered, rollups.UNCOUNTED: uncounted})
     if networks is not None and mapping is None:
         table = with_regions(table, networks)
     return LoadedRecords(table, tuple(files), dict(counts), losses, metrics_of(ready))
