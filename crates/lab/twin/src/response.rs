@@ -12,8 +12,8 @@ const PACKET: f64 = 1500.0;
 pub(super) const SLACK: f64 = 4.0;
 /// A median RTT this much above the least is that of a standing queue.
 const STANDING: f64 = 1.15;
-/// A client's window that held the server back for this part of the time hides the path. Of a whole
-/// connection, so does a server with too little to send.
+/// A client's window, a send buffer or a server with too little to send hides the path if it was the limit for this part of the
+/// time.
 const MAX_LIMITED_SHARE: f64 = 0.1;
 /// Bytes on the wire that a sender has in flight in its first round trip (RFC 6928).
 const FIRST_WINDOW: f64 = 15_000.0;
@@ -66,10 +66,8 @@ impl<'r> TwinResponse<'r> {
         if record.packets_sent == 0 || record.busy_ns == 0 {
             return Err(Unusable::NoCounts);
         }
-        let mut limited = service.rwnd_limited_ns.unwrap_or(0);
-        if is_by_kernel(record) {
-            limited += service.app_limited_ns.unwrap_or(0);
-        }
+        let limits = [service.rwnd_limited_ns, service.app_limited_ns, service.sndbuf_limited_ns];
+        let limited: u64 = limits.into_iter().flatten().fold(0, u64::saturating_add);
         if limited as f64 >= MAX_LIMITED_SHARE * record.busy_ns as f64 {
             return Err(Unusable::ReceiverLimited);
         }

@@ -130,17 +130,32 @@ fn connections_that_no_pass_saw_show_no_queue() {
     assert_message!("some", twin.left_out.join("\n"));
 }
 
-/// With pauses the rate says nothing of the path. Of a response, the server of files has no pauses.
+/// With pauses, a slow disk or a small send buffer the rate says nothing of the path.
 #[test]
-fn connections_with_too_little_to_send_are_unusable() {
-    let idle = |mut record: FlowRecord| {
-        let busy = record.busy_ns;
-        record.service.as_mut().expect("it has that part").app_limited_ns = Some(busy / 5);
-        record
+fn records_that_the_server_limits_are_unusable() {
+    let limited = |is_buffer: bool| {
+        move |mut record: FlowRecord| {
+            let busy = record.busy_ns;
+            let service = record.service.as_mut().expect("it has that part");
+            let limit = if is_buffer {
+                &mut service.sndbuf_limited_ns
+            } else {
+                &mut service.app_limited_ns
+            };
+            *limit = Some(busy / 5);
+            record
+        }
     };
-    let all = |of| records(of, ["cubic", "bbr"]).into_iter().map(idle).collect::<Vec<_>>();
-    assert_message!("idle", Twin::of(&all(connection), &spec(None, None)).expect_err("no path"));
-    assert!(Twin::of(&all(response), &spec(None, None)).is_ok());
+    let all = |of, is_buffer| {
+        records(of, ["cubic", "bbr"]).into_iter().map(limited(is_buffer)).collect::<Vec<_>>()
+    };
+    assert_message!(
+        "idle",
+        Twin::of(&all(connection, false), &spec(None, None)).expect_err("no path")
+    );
+    for is_buffer in [false, true] {
+        assert!(Twin::of(&all(response, is_buffer), &spec(None, None)).is_err());
+    }
 }
 
 #[test]
