@@ -37,6 +37,7 @@ def broken_off(tmp_path: Path, condition: str, *values: object) -> list[Any]:
         ('{ from = "of", is = ["1"] }', [True, False], [1, 0]),
         ('{ from = "of", is = ["X"], none = ["-"] }', ["-", "X", "+"], [None, 1, 0]),
         ('{ from = "of", is = [499] }', [499.0, 499, 200], [1, 1, 0]),
+        ('{ from = "of", is = [499] }', ["499.0", " 499 ", "200.0", "1.4990"], [1, 1, 0, 0]),
     ],
 )
 def test_condition__field_is_there__zero_or_one(

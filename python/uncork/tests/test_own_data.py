@@ -1,5 +1,6 @@
 """Tables with columns, dimensions and metrics of one's own: read by a mapping, chosen, excluded, refused."""
 
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -108,8 +109,6 @@ def test_own_columns_dimensions_and_metrics(capsys: pytest.CaptureFixture[str]) 
     status = analyze(*options)
     said = capsys.readouterr()
     assert status == 0, said.err
-    import json
-
     document = json.loads(said.out)
     primary = next(row for row in document["scorecard"] if row["role"] == "primary")
     assert primary["measure"] == "rebuffers:ratio"
@@ -118,6 +117,27 @@ def test_own_columns_dimensions_and_metrics(capsys: pytest.CaptureFixture[str]) 
     assert {row["measure"] for row in document["scorecard"]} >= {"late:ratio", "score:p50", "score:p90"}
     assert {cell["value"] for cell in document["cells"]} == {"north", "south", "Phone", "TV"}
     assert "rebuffers" not in METRICS, "the metrics of a command end with it"
+
+
+@pytest.mark.usefixtures("own")
+@pytest.mark.parametrize("unit", [1e-6, 1e-3, 1e9])
+def test_own_means_of_any_size_keep_their_digits(unit: float, capsys: pytest.CaptureFixture[str]) -> None:
+    of = table()
+    counts = np.array(of["rebuffer_count"]) * unit
+    pq.write_table(changed(of, "rebuffer_count", counts), TABLE)
+    assert analyze("--mapping", "my.toml", "--primary", "rebuffers:mean", "--format", "json") in (0, 1, 4)
+    document = json.loads(capsys.readouterr().out)
+    primary = next(row for row in document["scorecard"] if row["role"] == "primary")
+    assert primary["control"] == pytest.approx(2.0 * unit, rel=0.05)
+    assert primary["effect"]["ratio"] == pytest.approx(0.5, rel=0.1)
+
+
+@pytest.mark.usefixtures("own")
+def test_own_means_that_cannot_be_added_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    of = table()
+    pq.write_table(changed(of, "rebuffer_count", np.array(of["rebuffer_count"]) * 1e16), TABLE)
+    assert analyze("--mapping", "my.toml", "--primary", "rebuffers:mean") == 2
+    assert "metric.rebuffers: its values add up to" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("own")

@@ -7,19 +7,24 @@ that an analysis of the files knows them.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 import ibis
 import ibis.expr.types as ir
 
+from uncork.measure.errors import InputError
 from uncork.measure.metrics import Metric
 from uncork.measure.schema import Columns
 
 KINDS: Final = ("mean", "ratio", "quantile")
 METADATA: Final = b"uncork.metrics"
 """The key of a Parquet file's metadata with the metrics, as JSON."""
+
+SUM_DIGITS: Final = 18
+"""Of sums in 63 bits."""
 
 BOUNDS: Final = (1e-9, 1e15)
 """Of distributions: values beyond count as these."""
@@ -40,7 +45,8 @@ class OwnMetric:
     statistics: tuple[str, ...] = ()
     """Of quantiles, what the scorecard shows: ``p50``, ``p90``."""
     decimals: int = 3
-    """Of means and ratios: values are summed as whole numbers of this precision, exact on every engine."""
+    """Of means and ratios: values are summed as whole numbers of this precision, exact on every engine. See
+    ``fitted``."""
 
     def columns(self) -> tuple[str, ...]:
         """The columns of its value and, of a ratio, of its denominator."""
@@ -70,25 +76,46 @@ class OwnMetric:
         return t[self.name].cast("float64")
 
     def _numerator(self, t: Columns) -> ir.Value:
-        return _whole(t[self.name], 10**self.decimals)
+        return _whole(t[self.name], self.decimals)
 
     def _denominator(self, t: Columns) -> ir.Value:
         """Of a mean each record that has a value counts as one."""
         if self.kind == "ratio":
-            return _whole(t[f"{self.name}_per"], 10**self.decimals)
+            return _whole(t[f"{self.name}_per"], self.decimals)
         one = ibis.literal(10**self.decimals, "int64")
         return ibis.cases((t[self.name].notnull(), one), else_=ibis.null().cast("int64"))
 
 
-def _whole(value: ir.Value, factor: int) -> ir.Value:
+def _whole(value: ir.Value, decimals: int) -> ir.Value:
     """The value in whole parts; -1, which is left out and counted, where it is negative or not finite."""
     number = value.cast("float64")
+    factor = 10.0**decimals
     is_fine = (number >= 0.0) & (number < 9e18 / factor)
     return ibis.cases(
         (value.isnull(), ibis.null().cast("int64")),
-        (is_fine, (number * float(factor)).round().cast("int64")),
+        (is_fine, (number * factor).round().cast("int64")),
         else_=ibis.literal(-1, "int64"),
     )
+
+
+def fitted(metrics: Iterable[OwnMetric], records: ir.Table) -> tuple[OwnMetric, ...]:
+    """The metrics with as many decimals as sums in 63 bits have room for. Raises ``InputError``."""
+    wanted = [it for it in metrics if it.kind != "quantile" and set(it.columns()) <= set(records.columns)]
+    columns = {name: records[name].cast("float64") for it in wanted for name in it.columns()}
+    if not columns:
+        return tuple(metrics)
+    sums = {name: value.sum(where=(value >= 0.0) & (value < 1e300)) for name, value in columns.items()}
+    found = records.aggregate(n=records.count(), **sums).to_pyarrow().to_pylist()[0]
+    return tuple(_fitted(it, found) if it in wanted else it for it in metrics)
+
+
+def _fitted(metric: OwnMetric, sums: Mapping[str, float | None]) -> OwnMetric:
+    largest = max(float(sums["n"] or 0), *(float(sums[name] or 0) for name in metric.columns()))
+    decimals = SUM_DIGITS - math.ceil(math.log10(max(largest, 1)))
+    if decimals < 0:
+        place, remedy = f"metric.{metric.name}", "write it in a larger unit"
+        raise InputError(place, f"its values add up to {largest:.1e}: too large to count", remedy)
+    return replace(metric, decimals=decimals)
 
 
 def dumps(metrics: Iterable[OwnMetric]) -> bytes:

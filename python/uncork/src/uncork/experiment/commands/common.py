@@ -17,7 +17,7 @@ import ibis
 import ibis.expr.types as ir
 
 from uncork.experiment.commands import invalid
-from uncork.measure import console, rollups
+from uncork.measure import console, own, rollups
 from uncork.measure.address import Source
 from uncork.measure.engines import duckdb
 from uncork.measure.errors import InputError, available
@@ -101,7 +101,7 @@ def read_records(arguments: argparse.Namespace, progress: Progress) -> Records:
         networks=networks.load(arguments.networks) if arguments.networks else None,
         settings=settings,
     )
-    declare(metric.metric() for metric in loaded.metrics)
+    declare(metric.metric() for metric in own.fitted(loaded.metrics, loaded.table))
     table = selected(loaded.table, arguments.where, arguments.exclude, to_arrow)
     invalid.check(table, to_arrow, () if mapping else loaded.files)
     keep = duckdb.keep if duckdb.is_small(table) else None

@@ -22,6 +22,9 @@ _NUMBERS: Final = ("br", "d", "ttfb", "ttlb", "msd", "bsa", "bsd", "bsda")
 DECODINGS: Final = 3
 """How often a payload may be encoded: by the player, and by servers that log it."""
 
+_TEXTS: Final = ("tt", "c")
+"""Types of objects next to what is played: captions."""
+
 _KEY: Final = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
 """Keys of one's own have the name of a domain in front: ``com.example-bitrate``."""
 
@@ -123,33 +126,45 @@ def payload_in(values: Iterable[object]) -> Row:
 
 
 @dataclass
+class _Track:
+    """What the requests for audio report, or all others."""
+
+    stutters: int = 0
+    stalled_ms: int = 0
+    played_ms: int = 0
+
+
+@dataclass
 class _Session:
-    """A song or film of a player so far."""
+    """A song or film of a player so far. Requests for audio and for video report the same stall, and the same
+    seconds of the film: the larger sum of both counts.
+    """
 
     row: Row
-    stutters: int = 0
+    audio: _Track = field(default_factory=_Track)
+    others: _Track = field(default_factory=_Track)
     total_stutters: int = 0
-    stalled_ms: int = 0
     total_stalled_ms: int = 0
-    played_ms: int = 0
     startup_ms: int | None = None
 
     def add(self, keys: Row) -> None:
         """A further request or event. Counts since the start (``bsa``, ``bsda``) go before single ones."""
-        self.stutters += keys.get("bs") is True
+        track = self.audio if keys.get("ot") == "a" else self.others
+        track.stutters += keys.get("bs") is True
         self.total_stutters = max(self.total_stutters, _whole(keys, "bsa") or 0)
-        self.stalled_ms += _whole(keys, "bsd") or 0
+        track.stalled_ms += _whole(keys, "bsd") or 0
         self.total_stalled_ms = max(self.total_stalled_ms, _whole(keys, "bsda") or 0)
-        if ("e" not in keys or keys["e"] == "rr") and not _is_failed(keys):
-            self.played_ms += _whole(keys, "d") or 0
+        is_played = keys.get("ot") not in _TEXTS and not _is_failed(keys)
+        if ("e" not in keys or keys["e"] == "rr") and is_played:
+            track.played_ms += _whole(keys, "d") or 0
         self.startup_ms = self.startup_ms if self.startup_ms is not None else _whole(keys, "msd")
 
     def finished(self) -> Row:
         """The row of the session."""
         return self.row | {
-            "session.stutters": self.total_stutters or self.stutters,
-            "session.stalled_ms": self.total_stalled_ms or self.stalled_ms,
-            "session.played_ms": self.played_ms,
+            "session.stutters": self.total_stutters or max(self.audio.stutters, self.others.stutters),
+            "session.stalled_ms": self.total_stalled_ms or max(self.audio.stalled_ms, self.others.stalled_ms),
+            "session.played_ms": max(self.audio.played_ms, self.others.played_ms),
             "session.startup_ms": self.startup_ms,
             "session.items": 1,
         }

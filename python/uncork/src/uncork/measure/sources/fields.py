@@ -13,8 +13,10 @@ from typing import Final
 from uncork.measure.schema import MAX_COUNT, Column
 from uncork.measure.sources.lines import Row, RowError
 
-NONE: Final = ("", "-", "null", "None")
-"""What logs write for a missing value."""
+NONE: Final = (
+    "", "-", "null", "None", "NULL", "\\N", "<NA>", "N/A", "undefined"
+)  # fmt: skip
+"""What logs, databases, pandas and JavaScript write for a missing value."""
 
 MAX_HASH: Final = 2**64 - 1
 
@@ -154,11 +156,21 @@ def _condition(field: Field) -> Callable[[Row], Value]:
             return None
         if len(values) == 1 and isinstance(values[0], bool) and str(int(values[0])) in field.is_in:
             return 1
-        if (first_group(field.pattern, text) or "") in field.is_in:
+        if not {first_group(field.pattern, of) or "" for of in (text, _plain(text))}.isdisjoint(field.is_in):
             return 1
         return None if field.is_one_sided else 0
 
     return value
+
+
+_WITH_ZEROS: Final = re.compile(r"(-?\d+)\.0+")
+
+
+def _plain(text: str) -> str:
+    """Without blanks around it; a whole number without decimals, which pandas writes."""
+    text = text.strip()
+    match = _WITH_ZEROS.fullmatch(text)
+    return match[1] if match else text
 
 
 def _raw(row: Row, field: Field, names: dict[str, str]) -> str | None:
@@ -228,6 +240,8 @@ def _convert(column: Column, field: Field) -> Callable[[str], Value]:
     if column.kind == "number":
         return lambda text: _number(text, factor)
     limit = MAX_HASH if column.name == "arm_unit" else MAX_COUNT
+    if factor == 1 and column.unit != "ns":
+        return lambda text: _count(_exact(text), factor, limit)
     return lambda text: _count(text, factor, limit)
 
 
@@ -249,7 +263,19 @@ def _count(text: str, factor: Decimal, limit: int = MAX_COUNT) -> int:
     return number
 
 
+_GROUPED: Final = re.compile(r"\s*-?\d{1,3}(\.\d{3})+\s*")
+
+
+def _exact(text: str) -> str:
+    """A whole number. ``1.234`` may be one with separators of thousands, or a fraction: neither is read."""
+    if "." in text and (_GROUPED.fullmatch(text) or Decimal(text) % 1):
+        raise RowError("no whole number without separators")
+    return text
+
+
 def _whole(text: str, factor: Decimal) -> int:
+    if "_" in text:
+        raise RowError("no number")
     try:
         number = Decimal(text) * factor
     except InvalidOperation:

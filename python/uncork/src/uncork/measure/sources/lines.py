@@ -165,10 +165,17 @@ def csv_rows(
     for number, line, fields in rows:
         if isinstance(fields, RowError):
             yield number, line, fields
-        elif not names and fields == header:
+        elif not names and _is_header(fields, header):
+            header = fields
+            check(header)
             yield number, line, NoRecordError("the header again")
         else:
             yield number, line, dict(zip(header, fields, strict=True))
+
+
+def _is_header(fields: list[str], header: list[str]) -> bool:
+    """Whether most fields are names of columns: files were put together, perhaps with other columns."""
+    return 2 * len(set(fields) & set(header)) > len(header)
 
 
 class _CsvRows:

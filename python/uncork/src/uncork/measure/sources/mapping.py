@@ -21,7 +21,6 @@ from uncork.measure.sources.fields import TIME_FORMS, ZONED, Field, units_of, wr
 
 FORMATS: Final = ("json", "csv", "w3c", "pattern", "text", "parquet")
 KINDS: Final = ("prefix", "cookie", "header")
-MAX_DECIMALS: Final = 9
 NO_ARM: Final = ""
 """The arm of a unit rule that names none."""
 
@@ -39,7 +38,7 @@ _FIELD: Final = (
 )  # fmt: skip
 _ONLY_OF_VALUES: Final = ("names", "value", "unit", "time", "network", "end")
 """What a condition cannot have: it is 1 or 0."""
-_METRIC: Final = ("kind", "value", "per", "better", "unit", "title", "limit", "statistics", "decimals")
+_METRIC: Final = ("kind", "value", "per", "better", "unit", "title", "limit", "statistics")
 
 
 @dataclass(frozen=True)
@@ -322,10 +321,6 @@ def _metrics(entries: Table[str, Any], place: str) -> tuple[tuple[OwnMetric, ...
         if not isinstance(entry, dict):
             raise InputError(where, f"{entry!r} is not a table", f"write [metric.{name}]")
         _known(entry, _METRIC, where)
-        decimals = entry.get("decimals", 3)
-        if not isinstance(decimals, int) or isinstance(decimals, bool) or not 0 <= decimals <= MAX_DECIMALS:
-            problem = f"{decimals!r} is not a number of decimals"
-            raise InputError(f"{where}.decimals", problem, f"write 0 to {MAX_DECIMALS}")
         statistics = entry.get("statistics", [])
         if not _is_of(statistics, "names"):
             problem = f"{statistics!r} is not a list of statistics"
@@ -342,7 +337,6 @@ def _metrics(entries: Table[str, Any], place: str) -> tuple[tuple[OwnMetric, ...
             title=str(entry.get("title", name)),
             limit=str(entry.get("limit", "")),
             statistics=tuple(statistics),
-            decimals=decimals,
         )
         parts = [entry.get("value", name), *([entry["per"]] if "per" in entry else [])]
         for column, part in zip(metric.columns(), parts, strict=True):
