@@ -6,7 +6,7 @@ What was planned is recorded or declared; it never follows from the records that
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -17,7 +17,7 @@ import pyarrow as pa
 from uncork.measure import rollups
 from uncork.measure.errors import InputError, available
 from uncork.measure.keys import DAY_NS, HOUR_NS, KEYS, UNKNOWN, date, key_column
-from uncork.measure.reduce import ReducePlan, in_scope
+from uncork.measure.reduce import PROPENSITY_STEPS, ReducePlan, in_scope
 from uncork.measure.schema import Columns
 
 Run = Callable[[ir.Table], pa.Table]
@@ -26,9 +26,6 @@ Relation = Literal["equal", "different", "unknown"]
 
 LABORATORY: Final = ("sim", "quic-sim", "netns", "bpf")
 """Engines that repeat runs in each arm: a unit is in each arm by design (docs/reference/results.md)."""
-
-PROPENSITY_STEPS: Final = 10_000
-"""Slots of a policy: propensities are multiples of 0.01 %."""
 
 PLACEHOLDERS: Final = frozenset(
     {"", "-", "?", "unknown", "none", "null", "nil", "n/a", "na", "nan", "undefined"}
@@ -134,6 +131,25 @@ class Traffic:
         first, last = (date(hour * HOUR_NS, "%Y-%m-%d %H:00") for hour in (min(hours), max(hours)))
         return f"{first} to {last} UTC"
 
+    def has_shares(self, arms: tuple[str, str], since_hour: int | None, until_hour: int | None) -> bool:
+        """Whether the recorded propensities of these hours differ, and between the arms, too: at equal
+        shares, plain sums compare the same clients and times.
+        """
+        spans: dict[tuple[str, int], tuple[float, float]] = {}
+        for row in self.rows:
+            arm, hour = str(row["arm"]), _number(row["hour"])
+            before = since_hour is not None and hour < since_hour
+            after = until_hour is not None and hour >= until_hour
+            if arm in arms and row["lowest"] is not None and not before and not after:
+                low, high = spans.get((arm, hour), (1.0, 0.0))
+                spans[arm, hour] = min(low, float(str(row["lowest"]))), max(high, float(str(row["highest"])))
+        of_arms = [{hour: span for (arm, hour), span in spans.items() if arm == one} for one in arms]
+        is_varied = any(_differ([end for span in of.values() for end in span]) for of in of_arms)
+        hours = of_arms[0].keys() & of_arms[1].keys()
+        return is_varied and any(
+            _differ(ends) for hour in hours for ends in zip(*(of[hour] for of in of_arms), strict=True)
+        )
+
     def shares_by_day(self, treated: str) -> dict[int, float]:
         """The treated arm's recorded propensity on each day since 1970, where all its records have the same.
 
@@ -146,6 +162,10 @@ class Traffic:
                 days.setdefault(_number(row["hour"]) * HOUR_NS // DAY_NS, []).append(ends)
         spans = {day: (min(e[0] for e in ends), max(e[1] for e in ends)) for day, ends in days.items()}
         return {day: low for day, (low, high) in sorted(spans.items()) if high - low <= SAME_SHARE}
+
+
+def _differ(shares: Sequence[float]) -> bool:
+    return bool(shares) and max(shares) - min(shares) > SAME_SHARE
 
 
 def known_controller(name: object) -> str:

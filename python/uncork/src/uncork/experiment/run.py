@@ -11,7 +11,7 @@ import ibis.expr.types as ir
 from uncork.experiment import facts as facts_
 from uncork.experiment import intime, measures, needed
 from uncork.experiment.analysis import MAX_CELLS, PerClient, analyse
-from uncork.experiment.health import ratio
+from uncork.experiment.health import arrivals, ratio
 from uncork.experiment.health.balance import check_balance, uneven_cells
 from uncork.experiment.health.fallback import check_fallback
 from uncork.experiment.health.measured import check_measured
@@ -43,6 +43,7 @@ FOLDED = "Roll-ups have no rows for some clients: each record counts once, not e
 FOLDED_REMEDY = "Raise --max-rows or --rollup-rows, or analyse the records."
 
 REPEATED = "Arms of the laboratory repeat the same runs: each unit is in every arm."
+BY_PROPENSITY = "; records count by the inverse of their arm's propensity, because shares differ"
 IN_TIME = "In a design in time units change their arm with the calendar."
 
 CONTROLS = ("control", "cubic", "a", "default")
@@ -117,6 +118,13 @@ class _Question:
         return max((at for at in (self.request.since, self.named.switch) if at is not None), default=None)
 
     @property
+    def has_shares(self) -> bool:
+        """Whether the arms' shares differ between places or times. A calendar compares such times itself."""
+        hours = [at // HOUR_NS if at is not None else None for at in (self.since, self.request.until)]
+        is_asked = self.request.calendar is None and not self.is_laboratory
+        return is_asked and self.traffic.has_shares(self.arms, hours[0], hours[1])
+
+    @property
     def decision(self) -> ReducePlan:
         return replace(self.plan, window=(self.since, self.request.until))
 
@@ -166,7 +174,7 @@ def run(
     facts = _facts(
         question.traffic, question.named, counts.window[()], request, question.since, rejected or {}
     )
-    facts = _with_plan(facts, assigned.units, assigned.planned)
+    facts = _with_plan(facts, assigned.units, assigned.planned, question.plan)
     settings = _with_sources(question, counts)
     progress("checking the records")
     findings = _findings(question, counts, assigned, settings, health(question.decision))
@@ -206,11 +214,13 @@ def _question(records: ir.Table, request: Request, query: Run) -> _Question:
         scope=request.scope,
         per_unit=not rollups.is_folded(records),
     )
+    question = _Question(records, request, query, traffic, named, plan)
+    plan = replace(plan, by_propensity=question.has_shares)
     rollups.check_time(records, "--since", request.since)
     rollups.check_time(records, "--until", request.until)
     if request.calendar is not None and rollups.has_rollups(records):
         raise InputError("--calendar", "roll-ups do not have the times of its spans", "analyse the records")
-    return _Question(records, request, query, traffic, named, plan)
+    return replace(question, plan=plan)
 
 
 def _count(question: _Question, keep: Keep | None, progress: Progress) -> _Counts:
@@ -313,8 +323,8 @@ def _findings(
     if question.is_laboratory:
         return _not_run(findings, ("one arm per unit",), REPEATED)
     findings = (*_of_assignment(question, counts, assigned, settings), *_with_fallback(findings, question))
-    if assigned.planned.share is None:
-        findings = _not_run(findings, ("arrival times",), "The share differs between records.")
+    if question.plan.by_propensity:
+        findings = _not_run(findings, (arrivals.NAME,), "The share differs between records.")
     return findings
 
 
@@ -476,18 +486,25 @@ def _facts(
     )
 
 
-def _with_plan(facts: Facts, units: facts_.UnitCounts | None, planned: ratio.Planned) -> Facts:
-    """What was planned, and units counted once."""
+def _with_plan(
+    facts: Facts, units: facts_.UnitCounts | None, planned: ratio.Planned, plan: ReducePlan
+) -> Facts:
+    """What was planned, how records count, and units counted once."""
     if planned.source == "declared":
         share = planned.share
     elif planned.source == "recorded" and units is not None:
-        known = {p: n for p, n in units.treated.items() if p is not None}
-        share = sum(p * n for p, n in known.items()) / sum(known.values())
+        treated = [(p, n) for p, n in units.treated.items() if p is not None]
+        control = [(1 - p, n) for p, n in units.control.items() if p is not None]
+        both = treated + control if plan.by_propensity else treated
+        share = sum(p * n for p, n in both) / sum(n for _, n in both)
     else:
         share = 0.5
     assert share is not None
-    both = units.both if units is not None else 0
-    return replace(facts, share=round(share, 4), share_is=planned.source, units_in_both=both)
+    in_both = units.both if units is not None else 0
+    weighting = facts.weighting + BY_PROPENSITY * plan.by_propensity
+    return replace(
+        facts, share=round(share, 4), share_is=planned.source, units_in_both=in_both, weighting=weighting
+    )
 
 
 def _units_by_value(

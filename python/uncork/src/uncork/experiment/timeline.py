@@ -5,6 +5,7 @@ allocation.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -30,6 +31,11 @@ MIN_DAYS = 7
 MAX_INCIDENTS = 6
 CONTESTED = 0.10
 """The control arm lost at least this share of the measure while a break lasted."""
+RAMP = (
+    "The share of treated traffic only rose or fell from day to day. So these records cannot show whether "
+    "the arms share bottlenecks: a trend in time looks the same. Steps of the share in a drawn order, or a "
+    "switchback, can show it."
+)
 SHOWN = (
     Measure("throughput", "p10"),
     Measure("throughput", "p50"),
@@ -165,6 +171,8 @@ def _moved(days: Reduced, shares: Mapping[str, float], primary: Measure) -> tupl
         if day in shares
     ]
     steps = [(share, value) for share, value in known if value]
+    if _is_ramp([share for share, _ in steps]):
+        return False, RAMP, None
     test = control_level(
         ["everywhere"] * len(steps),
         np.array([share for share, _ in steps]),
@@ -172,6 +180,11 @@ def _moved(days: Reduced, shares: Mapping[str, float], primary: Measure) -> tupl
         np.random.default_rng(0),
     )
     return test.contested, test.sentence, test.spill_over if isinstance(test.spill_over, Effect) else None
+
+
+def _is_ramp(shares: Sequence[float]) -> bool:
+    """Whether the share only rises, or only falls, from day to day."""
+    return any(all(a <= b for a, b in pairwise(of)) for of in (shares, shares[::-1]))
 
 
 def _step(share: float, cubes: Sequence[Cubes], primary: Measure, settings: Settings) -> Allocation:

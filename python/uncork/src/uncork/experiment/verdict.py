@@ -338,6 +338,8 @@ def _no_gain(analysis: Analysis, settings: Settings, primary: Row) -> str:
     if max(abs(end - 1) for end in ends) < settings.worth:
         return f"{treated} makes no difference of {worth} or more"
     way, loss = ("lower", 1 - ends[0]) if primary.better == "higher" else ("higher", ends[1] - 1)
+    if loss <= 0:
+        return f"{treated} brings no gain of {worth} or more in any cell"
     size = words.change(1 + loss).lstrip("+")
     return f"{treated} brings no gain of {worth} or more, and {primary.name} may be up to {size} {way}"
 

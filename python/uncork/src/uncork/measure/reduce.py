@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 
 import ibis
 import ibis.expr.types as ir
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import sqlglot
@@ -33,6 +34,11 @@ Run = Callable[[ir.Table], pa.Table]
 """Runs a query; what comes back is small."""
 Keep = Callable[[ir.Table], ir.Table]
 """Runs a query and keeps its result in the engine, as a table."""
+PROPENSITY = "own propensity"
+PROPENSITY_STEPS = 10_000
+"""Slots of a policy: propensities are multiples of 0.01 %."""
+FINE = 64
+"""Parts of a count of a ratio that counts by propensity."""
 View = tuple[str, ...]
 """The keys by which records are counted."""
 
@@ -60,6 +66,9 @@ class ReducePlan:
     """Whether each unit counts once in a distribution; else, and without units, each record does."""
     per_client: bool = False
     """Whether each unit counts once in a ratio, too: the mean of the units' own ratios."""
+    by_propensity: bool = False
+    """Whether records count by the inverse of their arm's propensity: where shares differ between places or
+    times, each arm then stands for all clients."""
     scope: str = "response"
     """Of records of servers: ``response``, or ``connection`` with all its responses; never both."""
 
@@ -83,7 +92,14 @@ class Prepared:
         """For plans that differ from this one in their window, keys and metrics."""
         queries = Queries.from_records(records, replace(plan, by=keys, metrics=metrics))
         t, known = Columns(queries.table), frozenset(queries.table.columns)
-        names = (plan.arm, plan.bucket, plan.unit, "arm_experiment", "service_start_unix_ns")
+        names = (
+            plan.arm,
+            plan.bucket,
+            plan.unit,
+            "arm_experiment",
+            "service_start_unix_ns",
+            "arm_propensity",
+        )
         columns: dict[str, ir.Value] = {name: t[name] for name in names if name in known}
         columns |= {f"key {name}": key_column(name, known).value(t) for name in queries.plan.by}
         for metric in queries.metrics:
@@ -166,7 +182,8 @@ def _parts(query: "Queries", run: Run) -> list[Part]:
         if some := [metric for metric in query.metrics if metric.kind == kind]:
             table = run(query.together(some))
             found |= {metric: table.filter(pc.equal(table["metric"], metric.name)) for metric in some}
-    return [Part(metric, found[metric], query.whole(metric)) for metric in query.metrics]
+    parts = [Part(metric, found[metric], query.whole(metric)) for metric in query.metrics]
+    return [by_propensity(part) for part in parts] if query.plan.by_propensity else parts
 
 
 def sql(
@@ -257,7 +274,9 @@ class Queries:
         binned = self._all_binned(self._assigned(), metric)
         counts = binned["n"] if "n" in binned.columns else ibis.literal(1, "int64")
         groups = [name for name in binned.columns if name not in ("unit", "n")]
-        rows = binned.select(*groups, n=counts, weight=_weight(binned, self.plan.by, counts) * counts)
+        rows = binned.select(
+            *groups, n=counts, weight=_weight(binned, (*self.plan.by, "arm"), counts) * counts
+        )
         return rows.group_by(groups).aggregate(
             n=rows["n"].sum().cast("int64"), weight=rows["weight"].sum().cast("int64")
         )
@@ -284,8 +303,8 @@ class Queries:
         # DuckDB makes a join of `isin`, and a slow window over it.
         values = values.filter(ibis.or_(*(values["metric"] == one.name for one in metrics)))
         by, unit = ("metric", *self.plan.by), ["unit"] if self._has_units() else []
-        counts = ["n"] if "n" in values.columns else []
-        return self._counted(values.select(*by, "arm", "bucket", *unit, "bin", *counts), by)
+        more = [name for name in (PROPENSITY, "n") if name in values.columns]
+        return self._counted(values.select(*by, "arm", "bucket", *unit, "bin", *more), by)
 
     def values(self, metric: Metric) -> ir.Table:
         """The bins of a distribution, each with its keys, arm, bucket, unit and time."""
@@ -310,6 +329,7 @@ class Queries:
         t = Columns(self.table)
         unit = self.table[self.plan.unit] if self.plan.unit in self.columns else None
         keys = self._keys(t) | {"experiment": t["arm_experiment"]}
+        keys.pop(PROPENSITY, None)
         counted = {rollups.RECORDS: self.table[rollups.RECORDS]} if rollups.has_rollups(self.table) else {}
         rows = self.table.select(**keys, **counted, **({} if unit is None else {"unit": unit}))
         units = ibis.literal(0, "int64") if unit is None else rows["unit"].nunique()
@@ -317,11 +337,12 @@ class Queries:
         return found.filter(found["rows"] > 0) if counted else found
 
     def _keys(self, t: Columns) -> dict[str, ir.Value]:
-        arm, bucket = t[self.plan.arm].cast("string"), t[self.plan.bucket]
+        of = {"arm": t[self.plan.arm].cast("string"), "bucket": t[self.plan.bucket].cast("int64")}
+        if self.plan.by_propensity:
+            of[PROPENSITY] = (t["arm_propensity"] * PROPENSITY_STEPS).round().cast("int64")
         if self.prepared:
-            return {name: t.table[f"key {name}"] for name in self.plan.by} | {"arm": arm, "bucket": bucket}
-        keys = {name: key_column(name, self.columns).value(t) for name in self.plan.by}
-        return keys | {"arm": arm, "bucket": bucket.cast("int64")}
+            return {name: t.table[f"key {name}"] for name in self.plan.by} | of
+        return {name: key_column(name, self.columns).value(t) for name in self.plan.by} | of
 
     def _assigned(self) -> ir.Table:
         """Records with an arm that is compared, and a bucket."""
@@ -337,10 +358,12 @@ class Queries:
         if not self._has_units():
             n = binned["n"].sum().cast("int64") if has_counts else binned.count()
             return binned.group_by(groups).aggregate(n=n)
+        # By propensity, a unit shares its weight between its arms: each arm then has its part of all times.
+        of = by if self.plan.by_propensity else (*by, "arm")
         if has_counts:
-            weighed = binned.select(*groups, n=_weight(binned, by, binned["n"]) * binned["n"])
+            weighed = binned.select(*groups, n=_weight(binned, of, binned["n"]) * binned["n"])
             return weighed.group_by(groups).aggregate(n=weighed["n"].sum().cast("int64"))
-        weighed = binned.select(*groups, n=_weight(binned, by))
+        weighed = binned.select(*groups, n=_weight(binned, of))
         return weighed.group_by(groups).aggregate(n=weighed["n"].sum())
 
     def _binned(self, rows: ir.Table, metric: Metric, more: Mapping[str, ir.Value]) -> ir.Table:
@@ -366,10 +389,11 @@ class Queries:
         unit = {"unit": rows[self.plan.unit]} if is_per_client else {}
         parts = rows.select(**self._keys(t), **unit, numerator=values[names[0]], denominator=values[names[1]])
         parts = parts.filter(parts["numerator"].notnull() & parts["denominator"].notnull())
+        groups = [name for name in parts.columns if name not in ("unit", "numerator", "denominator")]
         if is_per_client:
-            parts = of_units(parts, [*self.plan.by, "arm", "bucket"])
+            parts = of_units(parts, groups)
         valid = (parts["numerator"] >= 0) & (parts["denominator"] >= 0)
-        return parts.group_by([*self.plan.by, "arm", "bucket"]).aggregate(
+        return parts.group_by(groups).aggregate(
             numerator=parts["numerator"].sum(where=valid).fill_null(0),
             denominator=parts["denominator"].sum(where=valid).fill_null(0),
             n=parts.count(where=~valid),
@@ -389,16 +413,34 @@ def of_units(parts: ir.Table, by: list[str]) -> ir.Table:
     return sums.select(*by, numerator=share.floor().cast("int64"), denominator=ibis.literal(WEIGHT, "int64"))
 
 
-def _weight(binned: ir.Table, by: Sequence[str], counts: ir.Value | None = None) -> ir.Value:
-    """A record's part of the weight of its unit in its cell; 1 of a value that cannot be. A record without a
-    unit is a unit of its own. ``counts``: how many records a row stands for."""
+def by_propensity(part: Part) -> Part:
+    """The counts by the inverse of the propensity, with the sum of each arm as before."""
+    table = part.table
+    amounts = ("n",) if part.metric.kind == "distribution" else ("numerator", "denominator")
+    share = np.asarray(pc.fill_null(table[PROPENSITY], 0).to_numpy(), dtype=np.float64)
+    factor = np.where(share > 0, PROPENSITY_STEPS / np.maximum(share, 1), 0.0)
+    base = np.asarray(table[amounts[-1]].cast(pa.float64()).to_numpy())
+    for arm in pc.unique(table["arm"]):
+        rows = np.asarray(pc.equal(table["arm"], arm).to_numpy())
+        factor[rows] *= base[rows].sum() / max(float((base * factor)[rows].sum()), 1e-300)
+    scale = FINE if part.metric.kind == "ratio" else 1
+    for name in amounts:
+        counts = np.asarray(table[name].cast(pa.float64()).to_numpy())
+        weighed = pa.array(np.rint(counts * factor * scale).astype(np.int64))
+        table = table.set_column(table.column_names.index(name), name, weighed)
+    return Part(part.metric, table, part.whole * scale)
+
+
+def _weight(binned: ir.Table, of: Sequence[str], counts: ir.Value | None = None) -> ir.Value:
+    """A record's part of the weight of its unit among the records of one `of`; 1 of a value that cannot be. A
+    record without a unit is a unit of its own. ``counts``: how many records a row stands for."""
     whole = ibis.literal(WEIGHT, "int64")
     known = (
         binned["bin"].count()
         if counts is None
         else ibis.ifelse(binned["bin"].notnull(), counts, 0).sum().cast("int64")
     )
-    shared = known.over(group_by=[binned[name] for name in (*by, "arm", "unit")]).nullif(0)
+    shared = known.over(group_by=[binned[name] for name in (*of, "unit")]).nullif(0)
     part = ((whole - whole % shared) / shared).cast("int64")
     return ibis.cases(
         (binned["bin"].isnull(), ibis.literal(1, "int64")), (binned["unit"].isnull(), whole), else_=part

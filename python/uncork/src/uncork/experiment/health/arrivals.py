@@ -33,6 +33,9 @@ in a thousand experiments with five bins, and less with more (tests/test_health_
 EXPLAINED: Final = 0.3
 """A shift is named if no more than this part of the excess remains with it."""
 
+APART: Final = 0.5
+"""Part of their units that the arms have at the same times, below which a trend decides the comparison."""
+
 Floats = NDArray[np.float64]
 
 
@@ -75,6 +78,13 @@ def _uneven(
 ) -> Finding:
     """The arms differ in time, and not by a shift: the worst time is named."""
     binned = _binned(series, width)
+    common = float(np.minimum(*(binned / binned.sum(axis=1, keepdims=True))).sum())
+    numbers = numbers | {"common": common}
+    if common < APART:
+        part = f"{100 * common:.0f} %"
+        sentence = f"{arms[0]} and {arms[1]} ran at different times: {part} of their units appear together."
+        remedy = "A change in time looks like an effect: use times with both arms (--since, --until)."
+        return Finding(NAME, "blocks", sentence, remedy, numbers)
     share = series[1].sum() / series.sum()
     total = binned.sum(axis=0)
     expected = share * total

@@ -69,6 +69,11 @@ def planned(units: UnitCounts, declared: float | None) -> Planned:
     known = [sorted(p for p in arm if p is not None) for arm in (units.control, units.treated)]
     if not all(known):
         return Planned(0.5, "assumed")
+    if max(map(len, known)) > 1 and (
+        unknown := sum(arm.get(None, 0) for arm in (units.control, units.treated))
+    ):
+        problem = f"{unknown:,} units have no arm_propensity, and those of the others differ"
+        return Planned(None, "recorded", problem)
     if min(known[0][0], known[1][0]) <= 0:
         return Planned(None, "recorded", "a unit has the propensity 0, and is in the arm all the same")
     if len(known[0]) > 1 or len(known[1]) > 1:

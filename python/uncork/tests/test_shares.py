@@ -1,0 +1,107 @@
+"""Shares that differ between places or times, and arms one after the other: no trend becomes an effect."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from test_rollups import document, rolled, without_checks
+
+FIRST_NS = 20_400 * 86_400 * 10**9
+DAY_NS = 86_400 * 10**9
+UNITS = 3_000
+PER_UNIT = 2
+
+
+def records(path: Path, share: np.ndarray, rate: np.ndarray, day: np.ndarray, seed: int = 1) -> str:
+    """Records of `UNITS` clients: each is treated with the probability `share`, which is recorded, and has
+    the same `rate` (bit/s) in either arm, on its `day`.
+    """
+    rng = np.random.default_rng(seed)
+    treated = np.repeat(rng.random(UNITS) < share, PER_UNIT)
+    unit = np.repeat(rng.integers(0, 2**62, UNITS), PER_UNIT)
+    count, size = UNITS * PER_UNIT, 4_000_000
+    noisy = np.repeat(rate * np.exp(rng.normal(0, 0.6, UNITS)), PER_UNIT) * np.exp(rng.normal(0, 0.3, count))
+    shares = np.repeat(share, PER_UNIT)
+    times = FIRST_NS + np.repeat(day, PER_UNIT) * DAY_NS + rng.integers(0, DAY_NS, count)
+    arm = np.where(treated, "bbr", "cubic")
+    columns = {
+        "engine": ["serve"] * count,
+        "service_scope": ["response"] * count,
+        "service_client": np.where(unit % 2 == 0, "198.51.100.0/24", "203.0.113.0/24"),
+        "service_listener": np.where(np.repeat(rate, PER_UNIT) > rate.mean(), "fast", "slow"),
+        "service_start_unix_ns": times,
+        "arm_experiment": ["e"] * count,
+        "arm": arm,
+        "arm_unit": unit,
+        "arm_bucket": ((unit & 0xFFFFFFFF) * 100 >> 32).astype(np.int64),
+        "arm_propensity": np.where(treated, shares, 1 - shares),
+        "cc": arm,
+        "size_bytes": np.full(count, size),
+        "bytes_acked": np.full(count, size),
+        "bytes_delivered": np.full(count, size),
+        "bytes_sent": np.full(count, size),
+        "bytes_retransmitted": rng.integers(0, size // 50, count),
+        "busy_ns": (size * 8 / noisy * 1e9).astype(np.int64),
+    }
+    pq.write_table(pa.table(columns), path)
+    return str(path)
+
+
+def drawn(path: Path, world: str, seed: int = 1) -> str:
+    """`places`: the fast place has a share of 70 %, the slow one of 20 %. `ramp`: from 10 to 50 % when all
+    become faster. `apart`: the arms have a week each.
+    """
+    rng = np.random.default_rng(100 + seed)
+    second, day = rng.random(UNITS) < 0.5, rng.integers(0, 7, UNITS)
+    rate = np.where(second, 40e6, 10e6) if world == "places" else np.where(second, 28e6, 20e6)
+    share = {"places": np.where(second, 0.7, 0.2), "ramp": np.where(second, 0.5, 0.1)}.get(world)
+    if world == "places":
+        return records(path, np.asarray(share), rate, day, seed)
+    day = day + 7 * second
+    return records(path, second.astype(float) if share is None else share, rate, day, seed)
+
+
+@pytest.mark.parametrize("world", ["places", "ramp"])
+def test_analyze__shares_differ_and_no_effect__finds_none(world: str, tmp_path: Path) -> None:
+    ratios = []
+    for seed in range(3):
+        found = document(tmp_path, drawn(tmp_path / f"{seed}.parquet", world, seed), "--by", "listener")
+        assert not found["verdict"]["decision"].startswith("enable")
+        primary = next(row for row in found["scorecard"] if row["role"] == "primary")
+        ratios.append(primary["effect"]["ratio"])
+        assert "inverse" in found["facts"]["weighting"]
+        assert not (found["interference"] or {}).get("moved"), "the trend is not that of the share"
+    assert 0.9 < np.exp(np.mean(np.log(ratios))) < 1.1, "plain sums: 1.15 of the ramp, 2 of the places"
+
+
+def test_analyze__shares_differ__the_same_from_rollups(tmp_path: Path) -> None:
+    source = drawn(tmp_path / "records.parquet", "ramp")
+    rolled(Path(source), tmp_path / "rollups", "--period", "30min")
+    of_records = document(tmp_path, source, "--by", "listener")
+    assert without_checks(
+        document(tmp_path, str(tmp_path / "rollups"), "--by", "listener")
+    ) == without_checks(of_records)
+
+
+def test_analyze__both_arms_grow_alike__records_count_as_they_are(tmp_path: Path) -> None:
+    day = np.arange(UNITS) % 14
+    table = pq.read_table(records(tmp_path / "a.parquet", np.full(UNITS, 0.5), np.full(UNITS, 2e7), day))
+    grown = np.where(np.repeat(day, PER_UNIT) < 7, 0.01, 0.5)
+    at = table.column_names.index("arm_propensity")
+    pq.write_table(table.set_column(at, "arm_propensity", pa.array(grown)), tmp_path / "a.parquet")
+    found = document(tmp_path, str(tmp_path / "a.parquet"))
+    assert "inverse" not in found["facts"]["weighting"]
+    assert found["verdict"]["decision"] != "blocked"
+
+
+def test_analyze__arms_one_after_the_other__have_no_verdict(tmp_path: Path) -> None:
+    table = pq.read_table(drawn(tmp_path / "records.parquet", "apart")).drop_columns(
+        ["arm_propensity", "service_listener"]
+    )
+    pq.write_table(table, tmp_path / "records.parquet")
+    found = document(tmp_path, str(tmp_path / "records.parquet"))
+    assert found["verdict"]["decision"] == "blocked"
+    assert "cubic and bbr ran at different times" in found["verdict"]["sentence"]
