@@ -5,6 +5,7 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -32,8 +33,9 @@ pub(crate) fn run(args: &AgentArgs) -> Result<(), Failure> {
     let _lock = disk.lock().map_err(|error| Failure::Environment(error.to_string()))?;
     let exporter = args.metrics.map(exporter).transpose()?;
     let mut metrics = AgentMetrics::default();
-    let commands = Commands { apply: args.apply.clone(), applied: args.applied.clone() };
     let stop = flag_on_signal()?;
+    let (apply, applied) = (args.apply.clone(), args.applied.clone());
+    let commands = Commands { apply, applied, stop: Arc::clone(&stop) };
     let pause = pause(args.every.into(), &spec.host);
     let kernel = spec.kernel.clone();
     let mut agent = Agent::new(spec, store, disk, commands);
