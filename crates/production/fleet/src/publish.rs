@@ -20,6 +20,9 @@ use uncork_store::{Condition, GetResult, Store, StoreError, Tag};
 /// For all hosts, without a stage before.
 pub(crate) const AT_ONCE: (Vec<Stage>, u64) = (Vec::new(), 0);
 
+/// A store has not lost more numbers than these.
+const MAX_LOST: u64 = 1 << 16;
+
 /// A fleet's store, for those who publish and look.
 pub struct Fleet<'a> {
     store: &'a dyn Store,
@@ -35,7 +38,7 @@ pub enum PublishError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// What is in the store is not acceptable.
-    #[error("the store's {0}: {1}")]
+    #[error("the store's {0}: {1}; if it is damaged, copy the last file of `rollouts/` over it")]
     Rollout(&'static str, RolloutError),
     /// A bundle.
     #[error("{0}: {1}")]
@@ -234,14 +237,15 @@ impl<'a> Fleet<'a> {
         (stages, hold_s): (Vec<Stage>, u64),
         (now, expires): (u64, u64),
     ) -> Result<Rollout, PublishError> {
-        let version = next_number("version", before.map_or(0, |before| before.highest))?;
+        let numbered = self.numbered(before.cloned().unwrap_or_default())?;
+        let version = next_number("version", numbered.highest)?;
         let stages = if self.is_stable(before, files) { Vec::new() } else { stages };
         let sealed = Bundle::seal(version, (now, expires), files, key)?;
         let bundle = Bundle::open(&sealed, &[key.public()])?;
         bundle.policy()?;
         let target = Target { version, sha256: bundle.sha256, expires_unix_s: expires };
         let object = target.object();
-        let rollout = Rollout::begin(before, target, (stages, hold_s), now)?;
+        let rollout = numbered.begin(target, (stages, hold_s), now)?;
         self.store.put(&object, &sealed, &Condition::Any)?;
         self.put(&rollout, key, condition)?;
         Ok(rollout)
@@ -266,7 +270,7 @@ impl<'a> Fleet<'a> {
         step: &Next,
         now: u64,
     ) -> Result<Rollout, PublishError> {
-        let rollout = before.after(step, now)?;
+        let rollout = self.numbered(before)?.after(step, now)?;
         self.put(&rollout, key, &Condition::Same(tag))?;
         Ok(rollout)
     }
@@ -283,9 +287,25 @@ impl<'a> Fleet<'a> {
         now: u64,
     ) -> Result<Rollout, PublishError> {
         let (before, tag) = self.current()?;
-        let rollout = Rollout { frozen, ..before.following(now)? };
+        let rollout = Rollout { frozen, ..self.numbered(before)?.following(now)? };
         self.put(&rollout, key, &Condition::Same(tag))?;
         Ok(rollout)
+    }
+
+    /// The rollout with the numbers that hosts have accepted, if they are higher: the store was lost, or restored from a backup.
+    /// Hosts are not trusted, so a number far ahead does not count.
+    pub(crate) fn numbered(&self, rollout: Rollout) -> Result<Rollout, PublishError> {
+        let is_near = |number: &u64, than: u64| *number <= than.saturating_add(MAX_LOST);
+        let reports = self.reports()?.into_iter().filter_map(|it| Some(it.report.ok()?.0));
+        let later = reports.filter(|report| report.serial > rollout.serial);
+        let (mut serial, mut highest) = (rollout.serial, rollout.highest);
+        for report in later.filter(|report| is_near(&report.serial, rollout.serial)) {
+            serial = serial.max(report.serial);
+            let versions = [report.wanted, report.active.map(|there| there.version)];
+            let near = versions.into_iter().flatten().filter(|it| is_near(it, rollout.highest));
+            highest = near.fold(highest, u64::max);
+        }
+        Ok(Rollout { serial, highest, ..rollout })
     }
 
     pub(crate) fn store(&self) -> &dyn Store {
@@ -348,7 +368,7 @@ impl Rollout {
 
     /// A new version for the hosts of the first stage; for all hosts without stages.
     fn begin(
-        before: Option<&Self>,
+        &self,
         target: Target,
         (mut stages, hold_s): (Vec<Stage>, u64),
         now: u64,
@@ -360,27 +380,16 @@ impl Rollout {
         if let Some(last) = stages.last().filter(|last| !last.is_all()) {
             return Err(PublishError::Stages(last.to_string()));
         }
-        if let Some(next) = before.and_then(|before| before.next.as_ref()) {
+        if let Some(next) = &self.next {
             let stage = next.stages.get(next.stage).cloned().unwrap_or_else(all);
             return Err(PublishError::Running(next.target.version, stage));
         }
-        if before.is_some_and(|before| before.frozen) {
+        if self.frozen {
             return Err(PublishError::Frozen);
         }
         let highest = target.version;
         let next = Some(Progress { target, stages, stage: 0, since_unix_s: now, hold_s });
-        Ok(match before {
-            Some(before) => Self { next, highest, ..before.following(now)? },
-            None => Self {
-                serial: 1,
-                made_unix_s: now,
-                stable: None,
-                next,
-                rolled_back: None,
-                frozen: false,
-                highest,
-            },
-        })
+        Ok(Self { next, highest, ..self.following(now)? })
     }
 
     fn after(&self, step: &Next, now: u64) -> Result<Self, PublishError> {

@@ -24,6 +24,7 @@ impl Fleet<'_> {
         version: Option<u64>,
         now: u64,
     ) -> Result<Rollout, PublishError> {
+        let before = self.numbered(before)?;
         let stable = match (version, &before.next) {
             (None, Some(_)) => {
                 let stable = before.stable.as_ref();
@@ -55,9 +56,13 @@ impl Fleet<'_> {
                 history.iter().filter_map(|rollout| rollout.stable.as_ref()).collect();
             good.retain(|target| target.version < below && !is_bad(target.version));
             good.sort_by_key(|target| (target.version, target.expires_unix_s));
-            let mut latest = good.into_iter().rev();
-            let found = latest.find_map(|target| self.acceptable(key, before, target, now).ok());
-            return found.ok_or_else(|| PublishError::NoVersion(format!("before {below}")));
+            for target in good.into_iter().rev() {
+                match self.acceptable(key, before, target, now) {
+                    Err(PublishError::Unusable(..)) => {}
+                    found => return found,
+                }
+            }
+            return Err(PublishError::NoVersion(format!("before {below}")));
         };
         let next = |rollout: &Rollout| rollout.next.as_ref().map(|next| next.target.clone());
         let carried = history.iter().flat_map(|it| [it.stable.clone(), next(it)]).flatten();

@@ -5,8 +5,8 @@ use uncork_policy::{PublicKey, sha256};
 
 use crate::{HostName, Kind, SealError, SigningKey, Stage};
 
-/// Which hosts run which version.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Which hosts run which version. The default is the one of a store in which nothing was published.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rollout {
     /// Rises with each change. An agent refuses a lower one than it has seen.

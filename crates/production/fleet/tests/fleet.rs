@@ -493,6 +493,44 @@ fn rollback_skips_versions_that_were_rolled_back_and_bundles_that_were_never_pub
     assert_eq!(world.running(), [(1, 2)].into());
 }
 
+/// The next older one would be another policy than the operator expects.
+#[test]
+fn rollback_while_an_older_version_cannot_be_read_is_an_error() {
+    struct Without<'a>(&'a Link, &'a str);
+
+    impl Store for Without<'_> {
+        fn get(&self, name: &str, max: u64, known: Option<&Tag>) -> Result<GetResult, StoreError> {
+            if name.starts_with(self.1) {
+                return Err(StoreError::Away(name.to_owned(), "timed out".to_owned()));
+            }
+            self.0.get(name, max, known)
+        }
+
+        fn put(&self, name: &str, bytes: &[u8], condition: &Condition) -> Result<(), StoreError> {
+            self.0.put(name, bytes, condition)
+        }
+
+        fn put_file(&self, name: &str, file: &Path) -> Result<(), StoreError> {
+            self.0.put_file(name, file)
+        }
+
+        fn list(&self, folder: &str) -> Result<Vec<String>, StoreError> {
+            self.0.list(folder)
+        }
+    }
+
+    let mut world = World::new("fleet-back-away", 1);
+    for number in [1, 2, 3] {
+        world.publish(number, &[]);
+        world.finish();
+    }
+    let store = Without(&world.link, "bundles/0000000002");
+    let fleet = Fleet::new(&store, &world.keys);
+    let back = fleet.roll_back(&world.key, fleet.current().unwrap(), None, world.now);
+    assert!(matches!(back, Err(PublishError::Store(StoreError::Away(..)))), "{back:?}");
+    assert_eq!(world.roll_back(None).stable.unwrap().version, 2);
+}
+
 /// Otherwise the timer rolls the fix back before any host has seen it.
 #[test]
 fn report_about_another_version_stops_nothing_and_one_of_an_unknown_host_still_does() {
@@ -641,6 +679,48 @@ fn stolen_key_has_no_effect_once_agents_do_not_have_it() {
     world.publish(2, &[]);
     world.finish();
     assert_eq!(world.running(), [(2, 2)].into());
+}
+
+/// Otherwise each publication is refused until there is one for each lost serial, and versions expire meanwhile.
+#[test]
+fn store_that_was_restored_or_lost_is_followed_again_after_one_publication() {
+    let mut world = World::new("fleet-restored", 3);
+    let file = world.scratch.path("store").join(Rollout::OBJECT);
+    world.publish(1, &[]);
+    world.finish();
+    let backup = fs::read(&file).unwrap();
+    for number in [2, 3] {
+        world.publish(number, &[]);
+        world.finish();
+    }
+    let lost = world.fleet().current().unwrap().0;
+    fs::write(&file, backup).unwrap();
+    assert!(world.poll().iter().all(|report| report.state == HostState::Refused));
+    let again = world.publish(4, &[]);
+    assert_eq!((again.serial, again.highest), (lost.serial + 1, lost.highest + 1));
+    world.finish();
+    assert_eq!(world.running(), [(4, 3)].into());
+    fs::remove_dir_all(world.scratch.path("store")).unwrap();
+    fs::create_dir(world.scratch.path("store")).unwrap();
+    assert!(world.poll().iter().all(|report| report.state == HostState::Away));
+    world.publish(5, &[]);
+    world.finish();
+    assert_eq!(world.running(), [(5, 3)].into());
+}
+
+#[test]
+fn serial_of_a_stolen_host_that_is_far_ahead_does_not_count() {
+    let mut world = World::new("fleet-far", 1);
+    world.publish(1, &[]);
+    let report = world.poll().remove(0);
+    let serial = world.fleet().current().unwrap().0.serial;
+    for (ahead, next) in [(1 << 16, serial + (1 << 16) + 1), (1 << 40, serial + (1 << 16) + 2)] {
+        let forged = Report { serial: serial + ahead, ..report.clone() };
+        let bytes = serde_json::to_vec(&forged).unwrap();
+        world.link.put("reports/edge0.json", &bytes, &Condition::Any).unwrap();
+        let frozen = world.fleet().freeze(&world.key, true, world.now).unwrap();
+        assert_eq!(frozen.serial, next);
+    }
 }
 
 fn begin_second(world: &World) -> Result<Rollout, PublishError> {
