@@ -456,8 +456,11 @@ impl Rollout {
         if !stops.is_empty() {
             return Next::Stop(stops);
         }
-        let is_last = next.stage + 1 == next.stages.len();
-        if in_stage.is_empty() && !is_last {
+        // A host that had left before the stage began says nothing of it.
+        let is_there = |host: &&HostStatus| !host.is_gone_since(next.since_unix_s);
+        let there: Vec<&HostStatus> = in_stage.iter().copied().filter(is_there).collect();
+        let is_unknown_fleet = in_stage.is_empty() && next.stage + 1 == next.stages.len();
+        if there.is_empty() && !is_unknown_fleet {
             match without_hosts(next, hosts) {
                 Some(step @ Next::Hold(_)) => return step,
                 Some(step) if !tolerance.skip_empty => return step,
@@ -465,8 +468,8 @@ impl Rollout {
             }
         }
         let held_since =
-            if in_stage.is_empty() && tolerance.skip_empty { 0 } else { next.since_unix_s };
-        let holds = holds(next, &in_stage, &decisions, (held_since, now));
+            if there.is_empty() && tolerance.skip_empty { 0 } else { next.since_unix_s };
+        let holds = holds(next, &there, &decisions, (held_since, now));
         if !holds.is_empty() {
             return Next::Hold(holds);
         }
@@ -515,9 +518,15 @@ fn holds(
     if now < until {
         holds.push(format!("the stage is held for {} s more", until - now));
     }
-    let unknown = in_stage.iter().filter(|host| host.unknown).count();
-    if unknown * 2 > in_stage.len() {
-        holds.push(format!("no report of {unknown} of {} hosts of the stage", in_stage.len()));
+    let unknown = in_stage.iter().filter(|host| host.unknown);
+    let unknown: Vec<&str> = unknown.map(|host| host.host.as_str()).collect();
+    if unknown.len() * 2 > in_stage.len() {
+        holds.push(format!(
+            "no report of {} of {} hosts of the stage: {}; of a host that is gone, remove reports/HOST.json",
+            unknown.len(),
+            in_stage.len(),
+            first_hosts(&unknown)
+        ));
     }
     let is_late = |host: &&&HostStatus| !host.unknown && !host.runs(version);
     let late = in_stage.iter().filter(is_late).filter(|it| !it.is_failing(version));

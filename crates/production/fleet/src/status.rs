@@ -42,7 +42,7 @@ pub struct FleetStatus {
     pub frozen: bool,
     /// The highest version that was rolled back.
     pub rolled_back: Option<u64>,
-    /// How many hosts run each version; `default` is that of the host.
+    /// How many hosts that report run each version; `default` is that of the host.
     pub versions: BTreeMap<String, usize>,
     /// The hosts that have reported.
     pub hosts: Vec<HostStatus>,
@@ -94,18 +94,24 @@ pub struct HostStatus {
     /// The version that its report is about: perhaps one of an earlier rollout.
     #[serde(skip)]
     reported: Option<u64>,
+    /// Until when its report counts.
+    #[serde(skip)]
+    counts_until_unix_s: u64,
     /// The active version; null is its default.
     pub active: Option<ActiveVersion>,
     /// What it says of that; null if its report cannot be read.
     pub state: Option<HostState>,
     /// Whether its reports have stopped.
     pub unknown: bool,
-    /// The age of its report in seconds, by the clock of the store.
+    /// The age of its report in seconds, by the clock of the reader.
     pub age_s: Option<u64>,
     /// How many seconds its clock is ahead of the store's, if it is off.
     pub clock_s: Option<i64>,
-    /// Whether it runs another version than it shall.
+    /// Whether it runs another version than it shall. Frozen hosts stay where they are.
     pub drift: bool,
+    /// Whether it still does so after a time in which it must have seen the rollout.
+    #[serde(skip)]
+    is_late: bool,
     /// TCP controllers of its version that its kernel does not have.
     pub unsupported: Vec<String>,
     /// Its kernel's release.
@@ -125,15 +131,19 @@ impl HostStatus {
         let age_s = now.saturating_sub(modified);
         let clock = report.unix_s.cast_signed().saturating_sub(modified.cast_signed());
         let runs = report.active.as_ref().map(|there| &there.sha256);
-        let drift = runs != wanted.map(|target| &target.sha256);
+        let drift = !rollout.frozen && runs != wanted.map(|target| &target.sha256);
+        let is_late = drift && modified > rollout.made_unix_s.saturating_add(report.every_s);
+        let counts_until_unix_s = modified.saturating_add(report.every_s.saturating_mul(MISSED));
         Self {
             wanted: wanted.map(|target| target.version),
             reported: report.wanted,
             state: Some(report.state),
-            unknown: age_s > report.every_s.saturating_mul(MISSED),
+            counts_until_unix_s,
+            unknown: now > counts_until_unix_s,
             age_s: Some(age_s),
             clock_s: (clock.unsigned_abs() > CLOCK_S).then_some(clock),
             drift,
+            is_late,
             unsupported: report.unsupported,
             kernel: Some(report.kernel),
             error: report.error,
@@ -150,16 +160,23 @@ impl HostStatus {
             place: None,
             wanted,
             reported: None,
+            counts_until_unix_s: 0,
             active: None,
             state: None,
             unknown: true,
             age_s: None,
             clock_s: None,
             drift: true,
+            is_late: false,
             unsupported: Vec::new(),
             kernel: None,
             error: Some(error),
         }
+    }
+
+    /// Whether it was unknown at this time already, and has not reported since.
+    pub(crate) fn is_gone_since(&self, unix_s: u64) -> bool {
+        self.counts_until_unix_s < unix_s
     }
 
     pub(crate) fn runs(&self, version: u64) -> bool {
@@ -181,7 +198,7 @@ impl FleetStatus {
         let hosts: Vec<HostStatus> =
             reported.into_iter().map(|it| HostStatus::new(it, rollout, now)).collect();
         let mut versions = BTreeMap::new();
-        for host in &hosts {
+        for host in hosts.iter().filter(|host| !host.unknown) {
             let there = host.active.as_ref().map(|there| there.version.to_string());
             *versions.entry(there.unwrap_or_else(|| "default".to_owned())).or_default() += 1;
         }
@@ -220,11 +237,16 @@ impl FleetStatus {
     /// What an operator has to look at, with the first hosts.
     fn needs_attention(&self) -> Vec<String> {
         type Test = fn(&HostStatus) -> bool;
-        let tests: [(&str, Test); 5] = [
+        let tests: [(&str, Test); 8] = [
             ("version not activated", |host| {
                 matches!(host.state, Some(HostState::Failed | HostState::Refused))
             }),
-            ("no report", |host| host.unknown),
+            ("report not readable", |host| host.state.is_none()),
+            ("no report", |host| host.unknown && host.state.is_some()),
+            ("store or version not readable", |host| host.state == Some(HostState::Away)),
+            ("another version than the rollout says", |host| {
+                host.is_late && host.state == Some(HostState::Active)
+            }),
             ("controller not in the kernel", |host| !host.unsupported.is_empty()),
             ("clock off by more than a minute", |host| host.clock_s.is_some()),
             ("default instead of a version", |host| {
@@ -271,6 +293,9 @@ impl FleetStatus {
                 )
             });
         let _ = writeln!(text, "stable       {stable}");
+        if let Some(version) = self.rolled_back {
+            let _ = writeln!(text, "rolled back  version {version}");
+        }
         if let Some(next) = &self.next {
             let stage = next.stages.get(next.stage).map(ToString::to_string).unwrap_or_default();
             let (at, of) = (next.stage + 1, next.stages.len());
@@ -304,7 +329,8 @@ impl FleetStatus {
         let mut text = MetricsText::new("uncork_fleet_");
         let versions = self.versions.iter().map(|(version, hosts)| (version.as_str(), *hosts));
         text.gauges("hosts", "Hosts by the active version.", "version", versions);
-        let states = STATES.map(|(name, of)| (name, self.count(|host| host.state == Some(of))));
+        let reports = |host: &HostStatus, of| !host.unknown && host.state == Some(of);
+        let states = STATES.map(|(name, of)| (name, self.count(|host| reports(host, of))));
         text.gauges("state_hosts", "Hosts by what they report.", "state", states);
         let unknown = self.count(|it| it.unknown) as f64;
         text.gauge("unknown_hosts", "Hosts without recent reports.", unknown);

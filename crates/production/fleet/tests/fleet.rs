@@ -493,6 +493,75 @@ fn rollback_skips_versions_that_were_rolled_back_and_bundles_that_were_never_pub
     assert_eq!(world.running(), [(1, 2)].into());
 }
 
+/// With autoscaling most names of reports are of hosts that are gone.
+#[test]
+fn host_that_left_before_a_stage_is_not_waited_for_and_one_that_left_in_it_is_named() {
+    let mut world = World::new("fleet-gone", 12);
+    world.publish(1, &[]);
+    world.finish();
+    world.publish(2, &["50%", "100%"]);
+    world.poll();
+    world.hosts.retain(|host| whole(&host.root) == Some(1));
+    assert!((1..12).contains(&world.hosts.len()));
+    world.roll_back(None);
+    world.now += 3600;
+    world.poll();
+    world.publish(3, &["50%", "100%"]);
+    world.poll();
+    let step = world.next();
+    assert!(matches!(step, Next::Widen(_)), "{step:?}");
+    world.go_on(&step);
+    world.finish();
+    assert_eq!(world.running(), [(3, world.hosts.len())].into());
+    world.publish(4, &["100%"]);
+    world.poll();
+    world.now += 3600;
+    let Next::Hold(reasons) = world.next() else { panic!("{:?}", world.next()) };
+    assert!(reasons[0].contains("is gone, remove reports/HOST.json"), "{reasons:?}");
+    // None of them has reported since the next version began.
+    let times = (world.now, world.now + WEEK_S);
+    world.fleet().begin_at_once(&world.key, &files(5), times).unwrap();
+    let Next::Hold(reasons) = world.next() else { panic!("{:?}", world.next()) };
+    assert!(reasons[0].starts_with("no host has reported"), "{reasons:?}");
+}
+
+#[test]
+fn host_that_does_not_run_what_it_shall_needs_attention() {
+    let mut world = World::new("fleet-attention", 2);
+    let target = world.publish(1, &["100%"]).next.unwrap().target;
+    let object = world.scratch.path("store").join(target.object());
+    let bundle = fs::read(&object).unwrap();
+    fs::remove_file(&object).unwrap();
+    world.poll();
+    let needs = |world: &World, line: &str| {
+        let attention = world.status().attention;
+        assert!(attention.iter().any(|it| it == line), "{attention:?}");
+    };
+    needs(&world, "store or version not readable: edge0, edge1");
+    fs::write(&object, bundle).unwrap();
+    world.finish();
+    assert_eq!(world.status().attention, [""; 0]);
+    // A host that reads an old copy of the store goes on to report.
+    world.publish(2, &["100%"]);
+    let report = fs::read(world.scratch.path("store/reports/edge0.json")).unwrap();
+    let mut report: Report = serde_json::from_slice(&report).unwrap();
+    for after in [60, 700] {
+        report.unix_s = world.now + after;
+        world.link.now.set(report.unix_s);
+        let bytes = serde_json::to_vec(&report).unwrap();
+        world.link.put("reports/edge0.json", &bytes, &Condition::Any).unwrap();
+        if after == 60 {
+            assert_eq!(world.status().attention, [""; 0], "its next poll");
+        }
+    }
+    needs(&world, "another version than the rollout says: edge0");
+    world.fleet().freeze(&world.key, true, world.now).unwrap();
+    assert_eq!(world.status().attention, [""; 0], "it stays where it is");
+    world.link.put("reports/edge0.json", b"junk", &Condition::Any).unwrap();
+    needs(&world, "report not readable: edge0");
+    assert_eq!(world.status().versions, [("1".to_owned(), 1)].into());
+}
+
 /// The next older one would be another policy than the operator expects.
 #[test]
 fn rollback_while_an_older_version_cannot_be_read_is_an_error() {
