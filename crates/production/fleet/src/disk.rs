@@ -25,6 +25,8 @@ use uncork_private_files::{directory, not_private, read, rename_flushed, replace
 use crate::bundle::RESERVED;
 use crate::{ActiveVersion, Bundle, Memory, PackedFile};
 
+/// A version that is not whole yet.
+const NEW: &str = ".new";
 /// The link to the active version.
 const CURRENT: &str = "current";
 const VERSIONS: &str = "versions";
@@ -93,7 +95,7 @@ impl Disk {
         self.root.join(CURRENT).join(crate::POLICY)
     }
 
-    /// Makes the directories, and takes the lock of agents.
+    /// Makes the directories, takes the lock of agents, and removes what a killed one has left: it may fill the disk.
     ///
     /// # Errors
     ///
@@ -105,7 +107,10 @@ impl Disk {
             path: self.root.clone(),
             reason: error.to_string(),
         })?;
-        Lock::take(&self.root.join(PRIVATE), "agent", Duration::ZERO, |_| ())
+        let lock = Lock::take(&self.root.join(PRIVATE), "agent", Duration::ZERO, |_| ())?;
+        // If it cannot be removed, the next version says so.
+        let _ = fs::remove_dir_all(self.new_version());
+        Ok(lock)
     }
 
     /// What was accepted. Nothing was, if the file does not exist.
@@ -207,23 +212,34 @@ impl Disk {
         )))
     }
 
+    fn new_version(&self) -> PathBuf {
+        self.root.join(VERSIONS).join(NEW)
+    }
+
+    /// Writes a version whole, or leaves nothing of it: what did not fit would keep the disk full.
     fn write_version(&self, path: &Path, files: &[PackedFile]) -> io::Result<()> {
-        let new = self.root.join(VERSIONS).join(".new");
+        let new = self.new_version();
+        self.write_new(&new, path, files).inspect_err(|_| {
+            let _ = fs::remove_dir_all(&new);
+        })
+    }
+
+    fn write_new(&self, new: &Path, path: &Path, files: &[PackedFile]) -> io::Result<()> {
         self.step("remove the rest of another version")?;
-        match fs::remove_dir_all(&new) {
+        match fs::remove_dir_all(new) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             _ => {}
         }
         self.step("make a directory")?;
-        fs::DirBuilder::new().mode(DIRECTORY_MODE).create(&new)?;
+        fs::DirBuilder::new().mode(DIRECTORY_MODE).create(new)?;
         for file in files {
             self.step("write a file")?;
             write(&new.join(&file.name), &file.bytes, FILE_MODE)?;
         }
         self.step("flush the directory")?;
-        File::open(&new)?.sync_all()?;
+        File::open(new)?.sync_all()?;
         self.step("rename the directory")?;
-        rename_flushed(&new, path)
+        rename_flushed(new, path)
     }
 
     /// Activates an installed version.

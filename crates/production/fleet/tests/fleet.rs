@@ -1043,6 +1043,27 @@ fn agent_that_dies_at_any_step_leaves_a_whole_version_and_the_next_one_goes_on()
     assert!((10..100).contains(&died), "{died}");
 }
 
+/// What did not fit would keep the disk full: not even a rollback would fit then.
+#[test]
+fn version_that_cannot_be_written_whole_leaves_nothing() {
+    let mut world = World::new("fleet-full", 1);
+    world.publish(1, &[]);
+    world.finish();
+    world.publish(2, &[]);
+    let full = |step: &str| match step {
+        "flush the directory" => Err(io::ErrorKind::StorageFull.into()),
+        _ => Ok(()),
+    };
+    world.hosts[0] = world.host("edge0", Steps::new(full));
+    assert_eq!(world.poll()[0].state, HostState::Failed);
+    let new = world.hosts[0].root.join("versions/.new");
+    assert!(!new.exists());
+    // Nor what a process leaves that was killed there.
+    fs::create_dir(&new).unwrap();
+    world.hosts[0] = world.host("edge0", Steps::default());
+    assert!(!new.exists());
+}
+
 /// Not a test of its own: the process that the next one kills.
 #[test]
 #[ignore = "the next test runs it"]
