@@ -94,12 +94,13 @@ impl Fleet<'_> {
     ///
     /// # Errors
     ///
-    /// The store cannot be read or written.
+    /// Another planner holds it, or the store cannot be read or written.
     pub fn release_lease(&self, holder: &HostName, now: u64) -> Result<(), PublishError> {
         match self.lease()? {
             Some((lease, tag)) if lease.holder == *holder && !lease.is_expired(now) => {
                 self.put_lease(&Lease { expires_unix_s: now, ..lease }, Some(tag), now)
             }
+            Some((lease, _)) if !lease.is_expired(now) => Err(PublishError::Held(lease)),
             _ => Ok(()),
         }
     }

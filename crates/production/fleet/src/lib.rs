@@ -45,4 +45,4 @@ pub use report::{ActiveVersion, HostState, Report};
 pub use rollout::{Origin, Progress, Rollout, Target};
 pub use sealed::{Kind, SealError, SignedBody};
 pub use stage::{Stage, StageError};
-pub use status::{FleetStatus, HostStatus};
+pub use status::{FleetStatus, HostStatus, first_hosts};

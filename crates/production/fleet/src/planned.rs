@@ -33,7 +33,7 @@ impl Fleet<'_> {
     }
 
     /// [`Fleet::publish_planned`] for all hosts at once, such as a policy that switches an experiment off. A version that goes out
-    /// is replaced.
+    /// is replaced, also after a rollback.
     ///
     /// # Errors
     ///
@@ -62,7 +62,7 @@ impl Fleet<'_> {
             if goes_on && self.has(rollout, files, now) {
                 return Ok(Planned::Unchanged(rollout.clone()));
             }
-            if let (Some(version), None) = (rollout.rolled_back, &rollout.next) {
+            if let (Some(version), None, Some(_)) = (rollout.rolled_back, &rollout.next, &stages) {
                 return Err(PublishError::RolledBack(version));
             }
         }

@@ -77,6 +77,9 @@ pub enum PublishError {
     /// The last stage leaves hosts out.
     #[error("the last stage is {0}; it must be 100%")]
     Stages(String),
+    /// A stage has no host that those before do not have.
+    #[error("stage {0} adds no host to {1} before it; put shares in rising order")]
+    Order(Stage, Stage),
     /// The fleet runs no version.
     #[error("all hosts already run their default; nothing to roll back")]
     NothingToRollBack,
@@ -239,7 +242,8 @@ impl<'a> Fleet<'a> {
     ) -> Result<Rollout, PublishError> {
         let numbered = self.numbered(before.cloned().unwrap_or_default())?;
         let version = next_number("version", numbered.highest)?;
-        let stages = if self.is_stable(before, files) { Vec::new() } else { stages };
+        let (stages, hold_s) =
+            if self.is_stable(before, files) { AT_ONCE } else { (stages, hold_s) };
         let sealed = Bundle::seal(version, (now, expires), files, key)?;
         let bundle = Bundle::open(&sealed, &[key.public()])?;
         bundle.policy()?;
@@ -379,6 +383,12 @@ impl Rollout {
         }
         if let Some(last) = stages.last().filter(|last| !last.is_all()) {
             return Err(PublishError::Stages(last.to_string()));
+        }
+        for (index, stage) in stages.iter().enumerate() {
+            let before = stages.iter().take(index);
+            if let Some(larger) = before.rev().find(|before| !stage.adds_to(before)) {
+                return Err(PublishError::Order(stage.clone(), larger.clone()));
+            }
         }
         if let Some(next) = &self.next {
             let stage = next.stages.get(next.stage).cloned().unwrap_or_else(all);

@@ -49,7 +49,9 @@ impl Stage {
     pub(crate) fn adds_to(&self, before: &Self) -> bool {
         match (self, before) {
             (Self::Share(share), Self::Share(before)) => share > before,
-            _ => true,
+            (Self::Place(place), Self::Place(before)) => place != before,
+            (Self::Place(_), Self::Share(_)) => !before.is_all(),
+            (Self::Share(_), Self::Place(_)) => true,
         }
     }
 

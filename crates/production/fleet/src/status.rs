@@ -383,7 +383,7 @@ fn span(later: u64, earlier: u64) -> String {
 }
 
 /// The first names of a list, and how many more there are.
-pub(crate) fn first_hosts(names: &[&str]) -> String {
+pub fn first_hosts(names: &[&str]) -> String {
     const SHOWN: usize = 3;
     let first = names.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(SHOWN) {

@@ -792,6 +792,33 @@ fn serial_of_a_stolen_host_that_is_far_ahead_does_not_count() {
     }
 }
 
+#[test]
+fn version_with_the_stable_files_is_not_held() {
+    let mut world = World::new("fleet-renewed", 1);
+    world.publish(1, &[]);
+    world.finish();
+    world.publish(1, &["10%", "100%"]);
+    world.poll();
+    assert_eq!(world.next(), Next::Finish);
+}
+
+#[test]
+fn stage_that_adds_no_host_is_refused() {
+    let world = World::new("fleet-order", 1);
+    let begin = |stages: &[&str]| {
+        let stages = stages.iter().map(|it| it.parse().unwrap()).collect();
+        let times = (world.now, world.now + WEEK_S);
+        world.fleet().begin(&world.key, &files(1), (stages, HOLD_S), times)
+    };
+    for stages in
+        [&["50%", "10%", "100%"][..], &["place:a", "1%", "place:a", "100%"], &["100%", "100%"]]
+    {
+        let error = begin(stages).unwrap_err();
+        assert!(matches!(error, PublishError::Order(..)), "{error}");
+    }
+    begin(&["place:a", "1%", "place:b", "100%"]).unwrap();
+}
+
 fn begin_second(world: &World) -> Result<Rollout, PublishError> {
     let times = (world.now, world.now + WEEK_S);
     world.fleet().begin(&world.key, &files(2), (Vec::new(), HOLD_S), times)
@@ -1156,11 +1183,8 @@ fn two_planners_one_publishes_and_the_other_learns_who_holds_the_lease_until_whe
     world.fleet().take_lease(&two, world.now, 3600).unwrap();
     assert!(matches!(plan(&world, "planner1", 3), Err(PublishError::Held(_))));
     world.finish();
-    world.fleet().release_lease(&one, world.now).unwrap();
-    assert!(matches!(
-        plan(&world, "planner1", 3),
-        Err(PublishError::Held(_) | PublishError::NoLease(_))
-    ));
+    let error = world.fleet().release_lease(&one, world.now).unwrap_err();
+    assert!(matches!(error, PublishError::Held(_)), "{error}");
     world.fleet().release_lease(&two, world.now).unwrap();
     world.fleet().take_lease(&one, world.now, 3600).unwrap();
     assert!(matches!(plan(&world, "planner1", 3), Ok(Planned::Published(_))));
@@ -1262,6 +1286,13 @@ fn planner_does_not_publish_after_a_rollback_until_a_person_does() {
         let error = plan(&world, "planner1", number).unwrap_err();
         assert!(matches!(error, PublishError::RolledBack(2)), "{error}");
     }
+    // The kill switch of a planner works in an incident, too.
+    let (one, times) = (holder("planner1"), (world.now, world.now + WEEK_S));
+    world.fleet().switch_planned((&world.key, &one), &files(6), times).unwrap();
+    world.finish();
+    assert_eq!(world.running(), [(6, 1)].into());
+    plan(&world, "planner1", 2).unwrap();
+    world.roll_back(None);
     world.publish(4, &[]);
     world.finish();
     assert!(matches!(plan(&world, "planner1", 5), Ok(Planned::Published(_))));

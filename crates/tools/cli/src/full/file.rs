@@ -1,5 +1,6 @@
-//! The file of `--output`.
+//! The files of `--output` and `--metrics`.
 
+use std::io;
 use std::path::Path;
 
 use crate::failure::Failure;
@@ -7,11 +8,28 @@ use crate::output;
 
 /// Writes `content` to the file of `--output` atomically.
 pub(crate) fn replace(file: &Path, content: &[u8]) -> Result<(), Failure> {
-    let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let directory = parent.unwrap_or(Path::new("."));
+    write("--output <FILE>", file, content)?
+        .map_err(|error| Failure::output(directory(file), &error))
+}
+
+/// Writes metrics to the file of `--metrics` atomically.
+pub(crate) fn replace_metrics(file: &Path, metrics: &str) -> Result<(), Failure> {
+    write("--metrics <FILE>", file, metrics.as_bytes())?.map_err(|error| {
+        let file = file.display();
+        Failure::Environment(format!(
+            "cannot write '{file}' of '--metrics <FILE>': {error}; choose a file that can be written"
+        ))
+    })
+}
+
+fn write(argument: &str, file: &Path, content: &[u8]) -> Result<io::Result<()>, Failure> {
     let Some(name) = file.file_name() else {
-        return Err(Failure::value("--output <FILE>", file.display(), "it names no file"));
+        return Err(Failure::value(argument, file.display(), "it names no file"));
     };
-    output::replace(directory, &name.to_string_lossy(), content)
-        .map_err(|error| Failure::output(directory, &error))
+    Ok(output::replace(directory(file), &name.to_string_lossy(), content))
+}
+
+fn directory(file: &Path) -> &Path {
+    let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
+    parent.unwrap_or(Path::new("."))
 }

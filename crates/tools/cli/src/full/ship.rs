@@ -9,7 +9,7 @@ use uncork_records::ROLLUP_PREFIX;
 use uncork_store::{Amount, Pass, Spool, Store, StoreError};
 use uncork_units::{ByteCount, TimeDelta};
 
-use super::nap::sleep;
+use super::nap::{pause, sleep};
 use super::unix_time::unix_s;
 use super::{file, store};
 use crate::failure::Failure;
@@ -44,7 +44,7 @@ pub(super) struct ShipArgs {
     #[arg(long)]
     watch: bool,
     /// Time between two looks at DIR
-    #[arg(long, value_name = "TIME", default_value = "10s", requires = "watch")]
+    #[arg(long, value_name = "TIME", value_parser = pause, default_value = "10s", requires = "watch")]
     every: TimeDelta,
     /// Maximum size of the files that wait while the store is away
     #[arg(long, value_name = "SIZE", default_value = "2GB")]
@@ -76,7 +76,7 @@ pub(super) fn run(args: &ShipArgs) -> Result<(), Failure> {
         let pass = pass(args, &spool, &*target, &stop)?;
         total.take(&pass);
         if let Some(metrics) = &args.metrics {
-            file::replace(metrics, total.metrics().as_bytes())?;
+            file::replace_metrics(metrics, &total.metrics())?;
         }
         if !args.watch || stop.load(Ordering::Relaxed) {
             return total.end(args.watch);
@@ -118,6 +118,7 @@ impl Total {
         }
         self.waiting = pass.waiting;
         for name in &pass.dropped_names {
+            let name = uncork_config::visible(name);
             eprintln!(
                 "dropped: {name}: the spool is full (--spool-max), and the store does not have it"
             );

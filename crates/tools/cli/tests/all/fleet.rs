@@ -3,7 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
 use std::fs;
+use std::fs::Permissions;
 use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -202,4 +204,59 @@ fn verdict_that_says_stop_rolls_the_version_back() {
         run(&scratch, &line.replace("--rollback", "--roll-back"), 1).contains("retransmissions")
     );
     assert!(agent(&scratch, "edge1", 0).contains("the default is active"));
+}
+
+#[test]
+fn publisher_that_asks_for_something_wrong_learns_it_before_hosts_do() {
+    let scratch = Scratch::new("fleet-wrong");
+    fs::create_dir(scratch.path("store")).unwrap();
+    scratch.write("one.toml", "[default]\ntcp = \"cubic\"\n");
+    scratch.write("fleet.key.pub", "of another key");
+    run(&scratch, "fleet keygen fleet.key", 2);
+    assert!(!scratch.path("fleet.key").exists(), "a private key without its public one");
+    fs::remove_file(scratch.path("fleet.key.pub")).unwrap();
+    run(&scratch, "fleet keygen fleet.key", 0);
+    let publish = "fleet publish store one.toml --key fleet.key --hold 0s --stages";
+    let order = run(&scratch, &format!("{publish} 50%,10%,100%"), 2);
+    assert!(order.contains("stage 10% adds no host to 50%"), "{order}");
+    let typo = run(&scratch, &format!("{publish} place:far1,100%"), 0);
+    assert!(typo.contains("note: no host has reported from place:far1"), "{typo}");
+    assert!(!typo.contains("chmod"), "{typo}");
+    fs::set_permissions(scratch.path("fleet.key"), Permissions::from_mode(0o640)).unwrap();
+    let shared = run(&scratch, "fleet rollback store --key fleet.key", 0);
+    assert!(shared.contains("chmod 600 fleet.key"), "{shared}");
+    agent(&scratch, "edge1", 0);
+    let plan = run(&scratch, "fleet plan store --public-key fleet.key.pub --stages 100%", 0);
+    assert!(plan.contains("stage 100%: 1 host: edge1\n"), "{plan}");
+    let status = "fleet status store --public-key fleet.key.pub";
+    assert!(run(&scratch, status, 0).contains("rolled back  version 1\n"));
+    let metrics = run(&scratch, &format!("{status} --metrics one.toml/fleet.prom"), 3);
+    assert!(metrics.contains("of '--metrics <FILE>'"), "{metrics}");
+    run(&scratch, "fleet lease store --holder a --for 0s", 2);
+    run(&scratch, "fleet lease store --holder a", 0);
+    assert!(run(&scratch, "fleet lease store --holder b --release", 1).contains("a holds the"));
+}
+
+#[test]
+fn agent_with_a_wrong_default_or_pause_does_not_start() {
+    let scratch = Scratch::new("fleet-agent-wrong");
+    fs::create_dir(scratch.path("store")).unwrap();
+    scratch.write("one.toml", "[default]\ntcp = \"cubic\"\n");
+    scratch.write("broken.toml", "quic = \"nonsense");
+    run(&scratch, "fleet keygen fleet.key", 0);
+    run(&scratch, "fleet publish store one.toml --key fleet.key --hold 0s --stages 100%", 0);
+    let line = "agent store -o edge1 --host edge1 --public-key fleet.key.pub --once";
+    let broken = run(&scratch, &format!("{line} --default broken.toml"), 2);
+    assert!(broken.contains("broken.toml"), "{broken}");
+    let busy = run(&scratch, &format!("{line} --every 0s"), 2);
+    assert!(busy.contains("expected at least 1s"), "{busy}");
+    // A host that polls every two hours is not unknown in between.
+    run(&scratch, &format!("{line} --every 2h"), 0);
+    let report = fs::read(scratch.path("store/reports/edge1.json")).unwrap();
+    let report: Value = serde_json::from_slice(&report).unwrap();
+    assert!(report["every_s"].as_u64().unwrap() > 6000, "{report}");
+    // What it shall run is not known before the store was read.
+    fs::rename(scratch.path("store"), scratch.path("away")).unwrap();
+    let away = run(&scratch, line, 1);
+    assert!(away.contains("version 1 is active: "), "{away}");
 }

@@ -7,6 +7,8 @@ use clap::Args;
 use uncork_fleet::HostName;
 use uncork_units::TimeDelta;
 
+use crate::full::nap::pause;
+
 const EXAMPLES: &str = "\
 Examples:
   uncork agent /srv/fleet --public-key fleet.key.pub
@@ -43,7 +45,7 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_name = "NAME")]
     pub(super) place: Option<HostName>,
     /// Time between two polls; it varies by a tenth
-    #[arg(long, value_name = "TIME", default_value = "1min")]
+    #[arg(long, value_name = "TIME", value_parser = pause, default_value = "1min")]
     pub(super) every: TimeDelta,
     /// Time between two reports that say nothing new
     #[arg(long, value_name = "TIME", default_value = "10min")]

@@ -13,6 +13,7 @@ use uncork_fleet::{
     Agent, AgentMetrics, AgentSpec, Commands, Disk, HostName, HostState, METRICS_TEXT_TYPE, Report,
     Steps,
 };
+use uncork_policy::Policy;
 use uncork_store::{Store, StoreError};
 use uncork_watch::Exporter;
 
@@ -78,19 +79,36 @@ fn poll(agent: &mut Agent<Box<dyn Store>, Commands>, kernel: &str) -> Result<Rep
 fn spec(args: &AgentArgs) -> Result<AgentSpec, Failure> {
     let default = match &args.default {
         None => DEFAULT.as_bytes().to_vec(),
-        Some(file) => {
-            fs::read(file).map_err(|error| Failure::unreadable("--default <FILE>", file, &error))?
-        }
+        Some(file) => default_policy(file)?,
     };
+    let host = host(args)?;
+    let report_every = Duration::from(args.report_every).max(pause(args.every.into(), &host));
     Ok(AgentSpec {
-        host: host(args)?,
+        host,
         place: args.place.clone(),
         keys: public_keys("--public-key <FILE>", &args.public_key)?,
         default,
         patience_s: Duration::from(args.patience).as_secs(),
-        report_every_s: Duration::from(args.report_every).as_secs(),
+        report_every_s: report_every.as_secs(),
         kernel: line_of("/proc/sys/kernel/osrelease"),
     })
+}
+
+/// The policy of `--default`, which needs no other file: a host falls back to it when nothing else is valid.
+fn default_policy(file: &Path) -> Result<Vec<u8>, Failure> {
+    let argument = "--default <FILE>";
+    let text = fs::read_to_string(file);
+    let text = text.map_err(|error| Failure::unreadable(argument, file, &error))?;
+    let name = file.display().to_string();
+    let policy = Policy::parse(&name, &text);
+    let policy = policy.map_err(|error| Failure::Shown(error.render(&name, false)))?;
+    match policy.table_file() {
+        Some(table) => {
+            let reason = format!("it needs the table '{table}'; choose a policy without one");
+            Err(Failure::value(argument, name, reason))
+        }
+        None => Ok(text.into_bytes()),
+    }
 }
 
 fn host(args: &AgentArgs) -> Result<HostName, Failure> {
@@ -162,11 +180,15 @@ fn line(report: &Report, undelivered: Option<&StoreError>) -> String {
     let version = |version: Option<u64>| {
         version.map_or_else(|| "the default".to_owned(), |it| format!("version {it}"))
     };
-    let there = version(report.active.as_ref().map(|there| there.version));
+    let active = report.active.as_ref().map(|there| there.version);
+    let there = version(active);
     let error = report.error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
-    let line = match report.state {
-        HostState::Active => format!("{there} is active{error}"),
-        _ => format!("{there} is active instead of {}{error}", version(report.wanted)),
+    // Before this process has read a rollout, what the host shall run is not known.
+    let is_another = report.wanted.is_some() && report.wanted != active;
+    let line = if is_another {
+        format!("{there} is active instead of {}{error}", version(report.wanted))
+    } else {
+        format!("{there} is active{error}")
     };
     let lost = undelivered.filter(|_| is_lost(undelivered));
     let lost = lost.map(|error| format!("; report not written: {error}")).unwrap_or_default();
@@ -182,8 +204,6 @@ fn pause(every: Duration, host: &HostName) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use uncork_policy::Policy;
-
     use super::*;
 
     #[test]

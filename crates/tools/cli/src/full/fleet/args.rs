@@ -32,7 +32,7 @@ waits.
 A policy with the same files as the stable version goes to all hosts at once: it only lasts longer. With --at-once any policy does, \
 and replaces a version that goes out.
 
-With --holder, a planner publishes (docs/reference/fleet.md#planners). It needs the lease, and replaces a version that goes out only with --at-once. If the fleet has the same files, nothing is published before half of their life is over. After a rollback, first publish once without --holder.
+With --holder, a planner publishes (docs/reference/fleet.md#planners). It needs the lease, and replaces a version that goes out only with --at-once. If the fleet has the same files, nothing is published before half of their life is over. After a rollback, first publish once without --holder, or use --at-once.
 
 Exit status: 0 published, or the stage has to wait, 1 the version must not go on, or cannot be published now, 2 wrong usage or an invalid policy, 3 the store cannot be read or \
 written, 5 a bug.";

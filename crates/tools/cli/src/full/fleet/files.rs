@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use uncork_fleet::{Gate, POLICY, PackedFile, SigningKey, public_key_pem, read_public_key};
@@ -24,6 +24,11 @@ pub(crate) fn public_keys(argument: &str, files: &[PathBuf]) -> Result<Vec<Publi
 pub(super) fn signing_key(file: &Path) -> Result<SigningKey, Failure> {
     let argument = "--key <FILE>";
     let text = fs::read(file).map_err(|error| Failure::unreadable(argument, file, &error))?;
+    let mode = fs::metadata(file).map_or(0, |metadata| metadata.permissions().mode());
+    if mode & 0o077 != 0 {
+        let file = file.display();
+        eprintln!("note: others can read or write the private key: chmod 600 {file}");
+    }
     SigningKey::from_pem(&text).map_err(|error| Failure::value(argument, file.display(), error))
 }
 
@@ -37,15 +42,19 @@ pub(super) fn write_keys(file: &Path) -> Result<PathBuf, Failure> {
     public.push(".pub");
     let public = PathBuf::from(public);
     write_new(file, 0o600, &private)?;
-    write_new(&public, 0o644, &public_key_pem(&key.public()))?;
+    write_new(&public, 0o644, &public_key_pem(&key.public())).inspect_err(|_| {
+        let _ = fs::remove_file(file);
+    })?;
     Ok(public)
 }
 
 fn write_new(file: &Path, mode: u32, text: &str) -> Result<(), Failure> {
     let opened = OpenOptions::new().write(true).create_new(true).mode(mode).open(file);
     let written = opened.and_then(|mut opened| {
-        opened.write_all(text.as_bytes())?;
-        opened.sync_all()
+        let written = opened.write_all(text.as_bytes()).and_then(|()| opened.sync_all());
+        written.inspect_err(|_| {
+            let _ = fs::remove_file(file);
+        })
     });
     written.map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => {

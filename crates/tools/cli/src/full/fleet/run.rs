@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use uncork_fleet::{
     Fleet, FleetStatus, HostStatus, Next, Planned, PublishError, Rollout, SigningKey, Stage,
+    first_hosts,
 };
 use uncork_policy::PublicKey;
 use uncork_records::rfc3339;
@@ -89,9 +90,10 @@ impl StoreHandle {
 
 fn failure(error: PublishError) -> Failure {
     match error {
-        PublishError::Policy(_) | PublishError::Pack(_) | PublishError::Stages(_) => {
-            Failure::Usage(error.to_string())
-        }
+        PublishError::Policy(_)
+        | PublishError::Pack(_)
+        | PublishError::Stages(_)
+        | PublishError::Order(..) => Failure::Usage(error.to_string()),
         PublishError::Held(_)
         | PublishError::Running(..)
         | PublishError::Frozen
@@ -126,6 +128,7 @@ fn publish(args: &PublishArgs) -> Result<(), Failure> {
     let stages = (args.stages.clone(), seconds(args.hold));
     let times = (now(), now().saturating_add(life));
     let (fleet, files) = (opened.fleet(), packed(policy)?);
+    note_empty_places(&fleet, args)?;
     let Some(holder) = &args.holder else {
         let begun = if args.at_once {
             fleet.begin_at_once(&key, &files, times)
@@ -148,11 +151,35 @@ fn publish(args: &PublishArgs) -> Result<(), Failure> {
     }
 }
 
+/// A stage of a place without hosts shows nothing, and a name that is mistyped is one.
+fn note_empty_places(fleet: &Fleet<'_>, args: &PublishArgs) -> Result<(), Failure> {
+    let places = args.stages.iter().filter(|stage| matches!(stage, Stage::Place(_)));
+    let places: Vec<&Stage> = places.filter(|_| !args.at_once).collect();
+    if places.is_empty() {
+        return Ok(());
+    }
+    let reports = fleet.reports().map_err(failure)?;
+    let reports: Vec<_> = reports.into_iter().filter_map(|it| Some(it.report.ok()?.0)).collect();
+    for place in places {
+        if !reports.iter().any(|it| place.has(&it.host, it.place.as_ref())) {
+            eprintln!("note: no host has reported from {place}: its stage has no evidence");
+        }
+    }
+    Ok(())
+}
+
 fn lease(args: &LeaseArgs) -> Result<(), Failure> {
     let store = store::open(&args.store)?;
     let fleet = Fleet::new(&*store, &[]);
     let held = match &args.holder {
         None => fleet.lease().map_err(failure)?.map(|(lease, _)| lease),
+        Some(_) if seconds(args.time) == 0 => {
+            return Err(Failure::value(
+                "--for <TIME>",
+                args.time,
+                "it would end at once; --release ends a lease",
+            ));
+        }
         Some(holder) if args.release => {
             fleet.release_lease(holder, now()).map_err(failure)?;
             return say(&format!("{holder} does not hold the lease\n"));
@@ -236,8 +263,8 @@ fn plan(opened: &StoreHandle, stages: &[Stage], stop: &StopArgs) -> Result<(), F
         let hosts: Vec<&str> =
             status.hosts.iter().filter(is_in).map(|host| host.host.as_str()).collect();
         let mark = if at == Some(place) { " (now)" } else { "" };
-        let some = hosts.iter().take(5).copied().collect::<Vec<_>>().join(", ");
-        let _ = writeln!(text, "stage {stage}{mark}: {} hosts: {some}", hosts.len());
+        let count = if hosts.len() == 1 { "1 host" } else { &format!("{} hosts", hosts.len()) };
+        let _ = writeln!(text, "stage {stage}{mark}: {count}: {}", first_hosts(&hosts));
     }
     let step = rollout.next_step(&status.hosts, &gates(&stop.stop_if), stop.tolerance(), now());
     let line = match step {
@@ -261,7 +288,7 @@ fn status(
 ) -> Result<(), Failure> {
     let (_, status) = opened.status()?;
     if let Some(metrics) = metrics {
-        file::replace(metrics, status.metrics().as_bytes())?;
+        file::replace_metrics(metrics, &status.metrics())?;
     }
     print::document(format, &status, FleetStatus::text)?;
     if status.attention.is_empty() { Ok(()) } else { Err(Failure::Status(1)) }
