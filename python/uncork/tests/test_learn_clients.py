@@ -130,6 +130,18 @@ def test_a_key_that_moves_the_holdback_is_warned_of(
     assert "--key: it needs 32 hexadecimal digits" in capsys.readouterr().err
 
 
+def test_a_key_of_the_environment_is_in_no_list_of_processes(
+    tmp_path: Path, records: pa.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pq.write_table(records, tmp_path / "r.parquet")
+    command = ["plan", str(tmp_path / "r.parquet"), "-o", str(tmp_path / "out"), "--until", "2026-11-09"]
+    monkeypatch.setenv("UNCORK_KEY", OTHER_KEY)
+    assert main(command) == 0
+    assert Store(tmp_path / "out").settings(1).key == OTHER_KEY
+    assert main([*command, "--key", KEY]) == 0
+    assert Store(tmp_path / "out").settings(2).key == KEY
+
+
 def at(place: str | None, records: pa.Table, column: str = "service_listener") -> pa.Table:
     """The records, of this listener or host."""
     values = pa.array([place] * records.num_rows, pa.string())

@@ -189,9 +189,8 @@ def _add_planning(one: argparse.ArgumentParser) -> None:
     prior_help = "what a calibrated twin expects of ASes without data (calibrate --prior)"
     _add_saved(rule, "--prior", metavar="FILE", help=prior_help)
     files = one.add_argument_group("policy")
-    files.add_argument(
-        "--key", metavar="HEX", help="32 hexadecimal digits [default: that of the active version]"
-    )
+    secret = "32 hexadecimal digits [default: UNCORK_KEY, or that of the active version]"
+    files.add_argument("--key", metavar="HEX", help=secret)
     files.add_argument(
         "--sign", metavar="FILE", type=Path, help="sign versions with this Ed25519 private key (PEM)"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import os
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -46,7 +47,8 @@ def propose(
         raise InputError(str(store.stop_file), "the kill switch is on", "remove the file, and plan again")
     current = store.current()
     before = store.settings(current).key if current is not None else ""
-    key = options.key or before
+    # Arguments are in the list of processes; the environment is not.
+    key = options.key or os.environ.get("UNCORK_KEY") or before
     if before and KEY.match(key) and key != before:
         console.note(
             "warning: --key is not the key of the active version: it draws other clients for the holdback "
@@ -187,7 +189,8 @@ def _not_after(as_of: int, latest: int) -> int:
 def settings_of(options: argparse.Namespace, as_of: int, key: str, today: int | None = None) -> Settings:
     """The settings that the options declare. `today` is the day of the plan; None: it is `as_of`."""
     if not KEY.match(key):
-        raise InputError("--key", "it needs 32 hexadecimal digits", "make one with: openssl rand -hex 16")
+        remedy = "make one with: openssl rand -hex 16; other users see --key in `ps`, and not UNCORK_KEY"
+        raise InputError("--key", "it needs 32 hexadecimal digits", remedy)
     if not UNITS.match(options.unit):
         raise InputError(
             "--unit", f"`{options.unit}` is not a unit", "write prefix, cookie:NAME or header:NAME"
