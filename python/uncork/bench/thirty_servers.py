@@ -127,22 +127,26 @@ class NginxAndSteer:
         self.origins = work / "origins.mmdb"
 
     def start(self, processes: Processes, far: str, near: Mapping[int, dict[str, Any]]) -> None:
+        self.prepare(processes, far, near)
+        listen = " ".join(f"listen {SERVER}:{port};" for port in self.ports.values())
+        (self.work / "nginx.conf").write_text(NGINX.format(log=self.log, listen=listen), encoding="utf-8")
+        command = self.in_cgroup("nginx", "-p", str(self.work), "-c", "nginx.conf")
+        processes.start(command, out=self.work / "nginx.txt")
+        processes.after(lambda: self._steer("revert"))
+
+    def prepare(self, processes: Processes, far: str, near: Mapping[int, dict[str, Any]]) -> None:
+        """Addresses of all clients, their origins, and the cgroup."""
         self.far = far
         write_origins(self.origins, len(near))
         for number, host in near.items():
             # Any address of the AS is the client's.
             ip(host["name"], "route", "add", "local", f"11.{number}.0.0/16", "dev", "lo")
             ip(far, "route", "add", f"11.{number}.0.0/16", "via", f"100.64.{number}.7")
-        listen = " ".join(f"listen {SERVER}:{port};" for port in self.ports.values())
-        (self.work / "nginx.conf").write_text(NGINX.format(log=self.log, listen=listen), encoding="utf-8")
         self.cgroup.mkdir()
         processes.after(self.cgroup.rmdir)
-        join = f'echo $$ > {self.cgroup}/cgroup.procs; exec nginx -p "{self.work}" -c nginx.conf'
-        processes.start(self._in_namespace("sh", "-c", join), out=self.work / "nginx.txt")
-        processes.after(lambda: self._steer("revert"))
 
     def enforce(self, processes: Processes, policy: Path, **listeners: int) -> None:
-        self._apply(policy)
+        self.apply(policy)
         records = records_file(self.work, listeners)
         command = self._in_namespace(self.uncork, "steer", "record", str(records), "--geo", str(self.origins))
         command += self.recording
@@ -161,7 +165,7 @@ class NginxAndSteer:
             while not ended.wait(1):
                 if (now := os.readlink(link)) != known:
                     known = now
-                    self._apply(policy)
+                    self.apply(policy)
                     say(f"steer: {now} is active")
 
         thread = threading.Thread(target=watch, args=(known,))
@@ -182,7 +186,12 @@ class NginxAndSteer:
     def entry_of(self, record: Mapping[str, Any]) -> str:
         return f"AS{record['service']['asn']}"
 
-    def _apply(self, policy: Path) -> None:
+    def in_cgroup(self, *command: str) -> list[str]:
+        """In the server's network and its cgroup."""
+        join = f'echo $$ > {self.cgroup}/cgroup.procs; exec "$@"'
+        return self._in_namespace("sh", "-c", join, "sh", *command)
+
+    def apply(self, policy: Path) -> None:
         words = [f"--listener={name}={port}" for name, port in self.ports.items()]
         self._steer("apply", str(policy), "--cgroup", str(self.cgroup), "--geo", str(self.origins), *words)
 

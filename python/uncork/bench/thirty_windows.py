@@ -1,17 +1,20 @@
-"""Thirty networks with paths of their own, unmodified nginx, and the initial window that each should have.
+"""Thirty networks with paths of their own, a real server, and the initial window that each should have.
 
     python bench/thirty_windows.py -o windows
+    python bench/thirty_windows.py -o windows --http 3
 
 `uncork emu` gives each network a path of 5 to 500 Mbit/s and 20 to 300 ms. Some carry a first flight of 64
-packets, some one of 20 or 40, and some are slow with a queue of a few packets. nginx sends objects of 100 kB;
-its log, joined with the records of `uncork steer record`, is all that `uncork learn` gets. Each network is an
-AS of 250 client networks, and each request comes from another of them: steer decides before the request.
+packets, some one of 20 or 40, and some are slow with a queue of a few packets. Objects have 100 kB. Each
+network is an AS of 250 client networks: steer decides before the request. `uncork learn` gets records only:
+
+- HTTP/1.1: unmodified nginx with `uncork steer`; its log, joined with the records of `uncork steer record`.
+- HTTP/2: `uncork serve` with `uncork steer`, and HTTP/3: `uncork serve`; the records of `serve`.
 
 1. What is right is measured: requests with each window over the same paths. Right is the window with the
    least median time, among windows that resend at most 2 points more than ten packets; so is one within
    2 % of it.
 2. An experiment: requests with windows of 10, 20, 40 and 64 packets at random.
-3. `uncork experiment import --join`, `uncork learn plan` and `apply`, `uncork steer apply` with the table.
+3. `uncork experiment import --join` (nginx), `uncork learn plan` and `apply`, and the server gets the table.
 4. Requests again, which get what was learned.
 
 It needs root, /dev/net/tun, vxlan, curl, nginx, BPF, cgroups of version 2 and `pip install mmdb_writer`. All
@@ -23,6 +26,7 @@ Exit status: 0 at least 28 networks have a right window; 1 fewer; 3 not possible
 from __future__ import annotations
 
 import argparse
+import csv
 import itertools
 import os
 import random
@@ -31,13 +35,22 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from live import HOSTS, Processes, carried_out, hosts_of, say, warn_if_late, what_is_missing
+from live import (
+    HOSTS,
+    Processes,
+    carried_out,
+    hosts_of,
+    say,
+    start_server,
+    warn_if_late,
+    what_is_missing,
+)
 from thirty import (
     KEY,
     POINTS,
@@ -50,7 +63,7 @@ from thirty import (
     wait,
     write_result,
 )
-from thirty_servers import SERVER, NginxAndSteer, inside, nginx_is_missing, with_own_pins
+from thirty_servers import SERVER, NginxAndSteer, inside, nginx_is_missing, records_file, with_own_pins
 
 WINDOWS = (10, 20, 40, 64)
 ORACLE_PORTS = {f"w{window}": PORT + 1 + at for at, window in enumerate(WINDOWS)}
@@ -97,6 +110,15 @@ LOG_FIELDS = ",".join(f'"{name}":"${variable}"' for name, variable in FIELDS.ite
 LOG = f"log_format uncork escape=json '{{{LOG_FIELDS}}}'; access_log access.log uncork;"
 
 
+@dataclass(frozen=True)
+class Request:
+    """One response, as the client saw it."""
+
+    port: int
+    seconds: float
+    """From the request to its last byte."""
+
+
 class Nginx(NginxAndSteer):
     """nginx with the log of docs/howto/import-your-records.md, and records with ports to join it."""
 
@@ -105,14 +127,87 @@ class Nginx(NginxAndSteer):
     log = LOG
     recording = ("--client-ports",)
 
+    def requests(self, out: Path, network: int, ports: Sequence[int], users: Sequence[int]) -> list[str]:
+        """What asks these ports, one after the other: curl, each time as another user."""
+        parts = [
+            f'url = "http://{SERVER}:{port}/page"\noutput = "/dev/null"\nsilent\n'
+            f"{self.client(network, user)}"
+            f'header = "Connection: close"\nmax-time = {TRANSFER_SECONDS}\n'
+            f'write-out = "{port} %{{http_code}} %{{time_pretransfer}} %{{time_total}}\\n"\n'
+            for port, user in zip(ports, users, strict=True)
+        ]
+        (out / f"{network}.curl").write_text("next\n".join(parts))
+        return ["curl", "--config", str(out / f"{network}.curl")]
 
-@dataclass(frozen=True)
-class Request:
-    """One response, as curl saw it."""
+    def arrived(self, lines: list[str]) -> Iterator[Request]:
+        """Of what the clients printed."""
+        for line in lines:
+            port, status, sent, ended = line.split()
+            if status == "200":
+                yield Request(int(port), float(ended) - float(sent))
 
-    port: int
-    seconds: float
-    """From the request to its last byte."""
+    def evidence(self) -> Path:
+        """Records of responses."""
+        command = [sys.executable, "-m", "uncork", "experiment", "import", str(self.work / "access.log")]
+        command += ["--mapping", "nginx", "--join", str(self.work / "records-public")]
+        command += ["-o", str(self.work / "joined"), "--rejected", str(self.work / "rejected.jsonl")]
+        subprocess.run(command, check=True, timeout=300)
+        return self.work / "joined"
+
+
+# A route says which address the client has: none of its options does.
+PLAY = """while read -r address urls; do
+    ip route replace {server} via {gateway} src "$address"
+    {uncork} play get $urls --http {http} --insecure --quiet --format csv --timeout {limit}s
+done <{users}
+"""
+TOGETHER = 4
+"""Requests that a user makes, each over a new connection."""
+
+
+class Serve(Nginx):
+    """`uncork serve` with TLS. Over HTTP/2 the same policy is applied to its cgroup, too, for the windows."""
+
+    def __init__(self, uncork: str, work: Path, ports: Mapping[str, int], http: str) -> None:
+        super().__init__(uncork, work, ports)
+        self.http = http
+
+    def start(self, processes: Processes, far: str, near: Mapping[int, dict[str, Any]]) -> None:
+        self.prepare(processes, far, near)
+        if self.http == "2":
+            processes.after(lambda: self._steer("revert"))
+
+    def enforce(self, processes: Processes, policy: Path, **listeners: int) -> None:
+        if self.http == "2":
+            self.apply(policy)
+        command = self.in_cgroup(self.uncork, "serve", "--root", str(self.work / "public"), "--self-signed")
+        command += ["--policy", str(policy), "--geo", str(self.origins)]
+        command += ["--records", str(records_file(self.work, listeners))]
+        for listener, port in listeners.items():
+            command += ["--listen", f"{listener}@{SERVER}:{port}"]
+        start_server(processes, command, self.work / f"serve-{time.time_ns()}.txt", 2 * len(listeners))
+
+    def requests(self, out: Path, network: int, ports: Sequence[int], users: Sequence[int]) -> list[str]:
+        lines = []
+        for at in range(0, len(ports), TOGETHER):
+            urls = " ".join(f"https://{SERVER}:{port}/page" for port in ports[at : at + TOGETHER])
+            lines.append(f"{self.address(network, users[at] // TOGETHER)} {urls}\n")
+        (out / f"{network}.users").write_text("".join(lines))
+        names = {"server": SERVER, "gateway": f"100.64.{network}.1", "uncork": self.uncork}
+        names |= {"http": self.http, "limit": str(TRANSFER_SECONDS), "users": str(out / f"{network}.users")}
+        return ["sh", "-c", PLAY.format(**names)]
+
+    def arrived(self, lines: list[str]) -> Iterator[Request]:
+        for row in csv.DictReader(lines):
+            # Each process prints the names of the columns.
+            if row["status"] == "200":
+                before = float(row["connect_ms"]) + float(row["tls_ms"] or 0)
+                yield Request(
+                    int(row["url"].split(":")[2].split("/")[0]), float(row["time_s"]) - before / 1e3
+                )
+
+    def evidence(self) -> Path:
+        return self.work / "records-public"
 
 
 def networks() -> list[Network]:
@@ -143,34 +238,18 @@ def load(
     """Each network's clients ask these ports, one after the other; all networks at once."""
     out.mkdir()
     started = []
+    # All networks have as many users.
     nths = [next(users) for _ in ports]
     for number, host in near.items():
-        parts = [
-            f'url = "http://{SERVER}:{port}/page"\noutput = "/dev/null"\nsilent\n'
-            f"{server.client(number, user)}"
-            f'header = "Connection: close"\nmax-time = {TRANSFER_SECONDS}\n'
-            f'write-out = "{port} %{{http_code}} %{{time_pretransfer}} %{{time_total}}\\n"\n'
-            for port, user in zip(ports, nths, strict=True)
-        ]
-        config = out / f"{number}.curl"
-        config.write_text("next\n".join(parts))
-        command = inside(host["name"], "curl", "--config", str(config))
-        started.append(processes.start(command, out=out / f"{number}.txt"))
+        command = server.requests(out, number, ports, nths)
+        started.append(processes.start(inside(host["name"], *command), out=out / f"{number}.txt"))
     return started
 
 
-def requests(directory: Path, number: int) -> Iterator[Request]:
-    """What arrived."""
-    for line in (directory / f"{number}.txt").read_text().splitlines():
-        port, status, sent, ended = line.split()
-        if status == "200":
-            yield Request(int(port), float(ended) - float(sent))
-
-
-def medians(directory: Path, number: int) -> dict[int, float]:
-    """Seconds by port."""
+def medians(server: Nginx, directory: Path, number: int) -> dict[int, float]:
+    """Seconds by port, of what arrived."""
     found: dict[int, list[float]] = {}
-    for one in requests(directory, number):
+    for one in server.arrived((directory / f"{number}.txt").read_text().splitlines()):
         found.setdefault(one.port, []).append(one.seconds)
     return {port: statistics.median(seconds) for port, seconds in found.items()}
 
@@ -179,12 +258,14 @@ def oracle(work: Path, server: Nginx, some: Sequence[Network]) -> dict[str, dict
     """What each network got from each window, and which are right."""
     sums: dict[tuple[str, str], list[int]] = {}
     for record in records_of(work / f"records-{'+'.join(ORACLE_PORTS)}"):
+        if record["service"]["scope"] != "connection":
+            continue
         resent = sums.setdefault((server.entry_of(record), record["service"]["listener"]), [0, 0])
         resent[0] += record["bytes_retransmitted"]
         resent[1] += record["bytes_sent"]
     found = {}
     for one in some:
-        name, by_port = server.entry(one.number), medians(work / "oracle", one.number)
+        name, by_port = server.entry(one.number), medians(server, work / "oracle", one.number)
         median = {arm: by_port[port] for arm, port in ORACLE_PORTS.items()}
         again = {arm: sums[name, arm][0] / max(sums[name, arm][1], 1) for arm in ORACLE_PORTS}
         kept = [arm for arm in ORACLE_PORTS if again[arm] <= again["w10"] + POINTS]
@@ -195,14 +276,9 @@ def oracle(work: Path, server: Nginx, some: Sequence[Network]) -> dict[str, dict
 
 
 def learn(work: Path, server: Nginx) -> None:
-    """From the log and the connections to an active table."""
+    """From records to an active table."""
     python = [sys.executable, "-m"]
-    log = ["uncork", "experiment", "import", str(work / "access.log"), "--mapping", "nginx"]
-    joined = ["--join", str(work / "records-public"), "-o", str(work / "joined")]
-    subprocess.run(
-        [*python, *log, *joined, "--rejected", str(work / "rejected.jsonl")], check=True, timeout=300
-    )
-    plan = ["uncork", "learn", "plan", str(work / "joined"), "-o", str(work / "learned"), "--key", KEY]
+    plan = ["uncork", "learn", "plan", str(server.evidence()), "-o", str(work / "learned"), "--key", KEY]
     plan += [
         "--experiment",
         "explore",
@@ -259,7 +335,7 @@ def report(work: Path, server: Nginx, some: Sequence[Network], seconds: float) -
     for one in some:
         name = server.entry(one.number)
         rtt = float(one.path.split('"')[1].removesuffix("ms")) / 1e3
-        last = medians(work / "last", one.number)[PORT]
+        last = medians(server, work / "last", one.number)[PORT]
         row = {"network": name, "kind": one.kind, "path": one.path.split("\n"), **known[name]}
         rows.append(row | {"learned": learned[name], "last_s": last, "round_trips": last / rtt})
     right = sum(row["learned"] in row["right"] for row in rows)
@@ -291,6 +367,7 @@ def main() -> int:
         "--last", type=int, default=10, metavar="N", help="with the table, of each network [10]"
     )
     parser.add_argument("--uncork", default=os.environ.get("UNCORK", "uncork"), metavar="PROGRAM")
+    parser.add_argument("--http", choices=("1.1", "2", "3"), default="1.1", help="version [1.1]")
     options = parser.parse_args()
     uncork = shutil.which(options.uncork)
     missing = what_is_missing(uncork) or (None if shutil.which("curl") else "curl is not installed")
@@ -304,7 +381,10 @@ def main() -> int:
     options.output.mkdir(parents=True)
     work = options.output.resolve()
     ports = {"public": PORT, **ORACLE_PORTS}
-    return carried_out(lambda: run(uncork, Nginx(uncork, work, ports), options, work))
+    server = Nginx(uncork, work, ports)
+    if options.http != "1.1":
+        server = Serve(uncork, work, ports, options.http)
+    return carried_out(lambda: run(uncork, server, options, work))
 
 
 if __name__ == "__main__":
