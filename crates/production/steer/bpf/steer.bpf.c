@@ -853,7 +853,7 @@ static always_inline void end(struct bpf_sock_ops *ops)
 	end.decision = kept->decision;
 	end.start = kept->start;
 	/* After it was read: an exchange is a barrier. */
-	__sync_lock_test_and_set(&kept->cookie, 0);
+	__sync_lock_test_and_set(&kept->cookie, end.cookie | ENDED);
 	if (end.decision.flags & LISTENER)
 		return;
 	bpf_getsockopt(ops, IPPROTO_TCP, TCP_CONGESTION, end.active, NAME);

@@ -49,8 +49,11 @@ struct start {
 struct kept {
 	struct decision decision;
 	struct start start;
-	u64 cookie; /* the socket's; 0 if the place is free. The last: user space writes from the front. */
+	u64 cookie; /* the socket's, with ENDED after its end; 0 if nothing was here. The last: user space writes from the front. */
 };
+
+/* The connection has ended: the place is free, and readers find its start until another one takes it. */
+#define ENDED (1ULL << 63)
 
 #define PLACES (1 << 20)
 /* Where a connection may be. */
@@ -94,10 +97,14 @@ static always_inline struct kept *kept_of(u64 cookie)
 static always_inline struct kept *keep(u64 cookie, const struct decision *decision)
 {
 	struct kept *kept;
+	u64 had;
 
 	for (u32 i = 0; i < TRIES; i++) {
 		kept = place(cookie, i);
-		if (kept && !kept->cookie && !__sync_val_compare_and_swap(&kept->cookie, 0, cookie)) {
+		if (!kept)
+			continue;
+		had = kept->cookie;
+		if ((!had || had & ENDED) && __sync_val_compare_and_swap(&kept->cookie, had, cookie) == had) {
 			kept->decision = *decision;
 			kept->start = (struct start){};
 			return kept;

@@ -80,6 +80,8 @@ impl Decision {
 /// Places in the table of connections, and where a connection may be.
 const PLACES: u64 = 1 << 20;
 const TRIES: u64 = 8;
+/// Of a cookie: the connection has ended, and no other one has taken its place.
+pub(crate) const ENDED: u64 = 1 << 63;
 
 /// The places in the table of connections where the one with this cookie may be: `place`.
 pub(crate) fn places(cookie: u64) -> impl Iterator<Item = u32> {
@@ -92,7 +94,7 @@ pub(crate) fn places(cookie: u64) -> impl Iterator<Item = u32> {
 pub(crate) struct ConnectionEntry {
     pub(crate) decision: Decision,
     pub(crate) start: StartFigures,
-    /// The socket's; 0 of a free place.
+    /// The socket's, with [`ENDED`] after its end; 0 where nothing was.
     pub(crate) cookie: u64,
 }
 const _: () = assert!(size_of::<ConnectionEntry>() == 64);

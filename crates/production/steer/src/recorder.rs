@@ -304,12 +304,8 @@ impl CloseEvents<'_> {
             cc: end.controller().into(),
             ..record.clone()
         };
-        if let Some(start) = end.start.record(decision.window, &record) {
-            record.start = Some(Box::new(start));
-        }
+        end.start.add_to(&mut record, decision.window);
         if let Some(service) = &mut record.service {
-            service.initial_window =
-                Some(decision.window).filter(|window| *window > 0).map(u32::from);
             if let Some(name) = name_of(&service.listener, &description.listeners) {
                 service.listener = name.into();
             }

@@ -1,6 +1,7 @@
 //! How the program saw a connection start.
 
 use uncork_flow::{FlowRecord, StartExit, StartRecord};
+use uncork_watch::UNKNOWN_CC;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 const OBSERVED: u8 = 1;
@@ -37,8 +38,17 @@ pub(crate) struct StartFigures {
 const _: () = assert!(size_of::<StartFigures>() == 32);
 
 impl StartFigures {
-    /// The start of the connection with this record, which began with `window` packets; `None` if the program did not observe it.
-    pub(crate) fn record(&self, window: u16, record: &FlowRecord) -> Option<StartRecord> {
+    /// Adds the start to the record of a connection that began with `window` packets, if the program observed it.
+    pub(crate) fn add_to(&self, record: &mut FlowRecord, window: u16) {
+        if let Some(start) = self.record(window, record) {
+            record.start = Some(Box::new(start));
+        }
+        if let Some(service) = &mut record.service {
+            service.initial_window = Some(window).filter(|window| *window > 0).map(u32::from);
+        }
+    }
+
+    fn record(&self, window: u16, record: &FlowRecord) -> Option<StartRecord> {
         if self.flags & OBSERVED == 0 {
             return None;
         }
@@ -81,6 +91,8 @@ impl StartFigures {
     /// What ended it: with BBR in the kernel always a rate that stopped to grow.
     fn exit(&self, cc: &str) -> Option<StartExit> {
         match (self.exit, cc) {
+            // BBR's exit would look like another one's.
+            (_, UNKNOWN_CC) => None,
             (1..=4, "bbr") => Some(StartExit::Plateau),
             (1, _) => Some(StartExit::Loss),
             (2, _) => Some(StartExit::Mark),
@@ -168,6 +180,13 @@ mod tests {
         let start = seen().record(40, &record("bbr", 200_000)).expect("observed");
         assert_eq!((start.exit, start.exit_window_bytes), (Some(StartExit::Plateau), None));
         assert_eq!(start.exit_in_flight_bytes, None);
+    }
+
+    #[test]
+    fn exit_of_an_unknown_controller_is_unknown() {
+        let start = seen().record(40, &record(UNKNOWN_CC, 200_000)).expect("observed");
+        assert_eq!((start.exit, start.exit_window_bytes, start.sent_bytes), (None, None, None));
+        assert_eq!(start.early_resent_bytes, Some(5_000));
     }
 
     #[test]

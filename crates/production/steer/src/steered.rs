@@ -187,6 +187,13 @@ impl Steered {
         lock(path, false, busy)?.ok_or_else(|| self.inactive())
     }
 
+    /// Reads the ring unless a recorder does: programs follow the starts of connections only while it is read.
+    pub(crate) fn read_as_no_other(&self) {
+        if let (Ok(_only), Ok((mut ring, _))) = (self.only_recorder(), self.ring()) {
+            ring.read(|_| {});
+        }
+    }
+
     /// The process that records the connections of the cgroup, if one does and this user can see it.
     pub fn recorder(&self) -> Option<u32> {
         holder(self.own.path())

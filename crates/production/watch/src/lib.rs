@@ -29,7 +29,7 @@ mod why;
 pub use event::{Destroyed, Event, Moment, Pass};
 pub use exporter::Exporter;
 pub use metrics::{METRICS_TYPE, metrics};
-pub use policy_choice::{PolicyChoice, ShortName};
+pub use policy_choice::{Policies, PolicyChoice, ShortName};
 pub use record::UNKNOWN_CC;
 pub use row::{GroupBy, Name, Row, SortBy};
 pub use sample::{BbrSample, SocketSample};

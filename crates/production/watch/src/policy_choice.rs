@@ -2,6 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 use uncork_diag::Name;
+use uncork_flow::FlowRecord;
+
+/// What policies of `uncork steer` know of connections, by the cookies of their sockets.
+pub trait Policies {
+    /// What a policy gave an open connection.
+    fn given(&mut self, cookie: u64) -> Option<PolicyChoice>;
+    /// Adds to the record of a connection that has ended.
+    fn complete(&mut self, cookie: u64, record: &mut FlowRecord);
+}
 
 /// What a policy gave a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -15,7 +15,7 @@ use crate::event::{Event, Moment, Pass};
 use crate::exporter::Exporter;
 use crate::live::{Live, default_controller, now};
 use crate::metrics::{METRICS_TYPE, metrics};
-use crate::policy_choice::PolicyChoice;
+use crate::policy_choice::{Policies, PolicyChoice};
 use crate::tape::{TapeError, TapeReader, TapeWriter};
 use crate::tracker::Tracker;
 
@@ -167,32 +167,21 @@ impl Session {
         &mut self,
         each: &mut dyn FnMut(u64, &mut FlowRecord),
     ) -> Result<Tick, WatchError> {
-        self.advance(each, &mut |_| None)
+        self.tick_with_policies(&mut WithoutPolicies(each))
     }
 
-    /// [`Self::tick`]. Asks `given` with each socket's cookie what a policy gave it.
+    /// [`Self::tick`], with what policies know of each connection.
     ///
     /// # Errors
     ///
     /// As of [`Self::start`].
-    pub fn tick_with_policy(
-        &mut self,
-        given: &mut dyn FnMut(u64) -> Option<PolicyChoice>,
-    ) -> Result<Tick, WatchError> {
-        self.advance(&mut |_, _| {}, given)
-    }
-
-    fn advance(
-        &mut self,
-        each: &mut dyn FnMut(u64, &mut FlowRecord),
-        given: &mut dyn FnMut(u64) -> Option<PolicyChoice>,
-    ) -> Result<Tick, WatchError> {
+    pub fn tick_with_policies(&mut self, policies: &mut dyn Policies) -> Result<Tick, WatchError> {
         let Self { source, tracker, outputs, .. } = self;
         match source {
             PassSource::Live { live, period, due, pass } => {
                 let mut recorded = Ok(());
                 live.close_events(|event| {
-                    let took = outputs.take(tracker, event, each);
+                    let took = outputs.take(tracker, event, policies);
                     recorded = std::mem::replace(&mut recorded, Ok(())).and(took);
                 })?;
                 recorded?;
@@ -203,9 +192,9 @@ impl Session {
                 *due = (*due + *period).max(now());
                 if let Event::Pass(pass) = pass {
                     live.pass(pass)?;
-                    pass.sockets.iter_mut().for_each(|it| it.given = given(it.cookie));
+                    pass.sockets.iter_mut().for_each(|it| it.given = policies.given(it.cookie));
                 }
-                outputs.take(tracker, pass, each)?;
+                outputs.take(tracker, pass, policies)?;
                 outputs.show(tracker, default_controller);
                 Ok(Tick::Passed)
             }
@@ -215,7 +204,7 @@ impl Session {
                     replay.waiting = Some(event);
                     return Ok(Tick::Wait(left.min(TICK)));
                 }
-                outputs.take(tracker, &event, each)?;
+                outputs.take(tracker, &event, policies)?;
                 if !matches!(event, Event::Pass(_)) {
                     return Ok(Tick::Wait(Duration::ZERO));
                 }
@@ -265,6 +254,19 @@ impl Session {
             drop(records);
             writer.end()
         }))
+    }
+}
+
+/// Calls it with each record.
+struct WithoutPolicies<'a>(&'a mut dyn FnMut(u64, &mut FlowRecord));
+
+impl Policies for WithoutPolicies<'_> {
+    fn given(&mut self, _: u64) -> Option<PolicyChoice> {
+        None
+    }
+
+    fn complete(&mut self, cookie: u64, record: &mut FlowRecord) {
+        (self.0)(cookie, record);
     }
 }
 
@@ -323,10 +325,10 @@ impl Outputs {
         &mut self,
         tracker: &mut Tracker,
         event: &Event,
-        each: &mut dyn FnMut(u64, &mut FlowRecord),
+        policies: &mut dyn Policies,
     ) -> Result<(), WatchError> {
         tracker.take(event, |cookie, mut record| {
-            each(cookie, &mut record);
+            policies.complete(cookie, &mut record);
             self.leave(record);
         });
         let Some((path, tape)) = &mut self.tape else { return Ok(()) };

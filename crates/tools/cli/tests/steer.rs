@@ -1116,6 +1116,7 @@ import ctypes, glob, os, re, struct, sys
 libc = ctypes.CDLL(None, use_errno=True)
 NUMBER = {"x86_64": 321, "aarch64": 280}[os.uname().machine]
 OBJ_GET, LOOKUP_BATCH, UPDATE_BATCH = 7, 24, 26
+ENDED = 1 << 63
 def bpf(command, arguments):
     result = libc.syscall(NUMBER, command, arguments, len(arguments))
     if result < 0:
@@ -1138,11 +1139,11 @@ except FileNotFoundError:
     pass  # the kernel's word for all
 cookies = [struct.unpack_from("Q", values, (place + 1) * size - 8)[0] for place in range(most)]
 if sys.argv[1] == "taken":
-    print(sum(cookie != 0 for cookie in cookies))
+    print(sum(0 < cookie < ENDED for cookie in cookies))
     sys.exit()
 # The connections of before have their places. No socket has such a cookie as the others.
 for place in range(most):
-    struct.pack_into("Q", values, (place + 1) * size - 8, cookies[place] or 1 << 63)
+    struct.pack_into("Q", values, (place + 1) * size - 8, cookies[place] if 0 < cookies[place] < ENDED else ENDED - 1)
 batch(UPDATE_BATCH)
 print(most)
 END

@@ -37,16 +37,17 @@ for size in sys.argv[2:]:
         while chunk := connection.recv(1 << 20):
             left -= len(chunk)
         assert left == 0, left
-records = pathlib.Path(sys.argv[1] + ".jsonl")
+files = [pathlib.Path(sys.argv[1] + end) for end in (".jsonl", ".watch.jsonl")]
 for _ in range(1200):
-    if records.read_bytes().count(b"\n") >= len(sys.argv) - 2:
+    if all(it.read_bytes().count(b"\n") >= len(sys.argv) - 2 for it in files):
         break
     time.sleep(0.05)
 END
 cat > server.sh <<'END'
 unset UNCORK_EMU
 "$UNCORK" steer record $1.jsonl --every 100ms --client-ports &
-for i in $(seq 1200); do [ -e $1.jsonl ] && break; sleep 0.05; done
+"$UNCORK" host watch --quiet --records $1.watch.jsonl --every 100ms &
+for i in $(seq 1200); do [ -e $1.jsonl ] && [ -e $1.watch.jsonl ] && break; sleep 0.05; done
 sleep 0.5
 echo $$ > "$CGROUP/cgroup.procs"
 exec python3 server.py $1
@@ -55,8 +56,8 @@ cat > print.py <<'END'
 import json, sys
 lines = lambda end: [json.loads(line) for line in open(sys.argv[1] + end)]
 kernel = {one["port"]: one for one in lines(".kernel")}
-for record in lines(".jsonl"):
-    print(json.dumps({"record": record, "kernel": kernel[record["service"]["client_port"]]}))
+for record, watch in zip(lines(".jsonl"), lines(".watch.jsonl"), strict=True):
+    print(json.dumps({"record": record, "kernel": kernel[record["service"]["client_port"]], "watch": watch}))
 END
 case_of() {
     printf '[default]\n%s\n' "$2" > starts.toml
@@ -66,10 +67,12 @@ case_of() {
 }
 "#;
 
-/// A connection's record next to the kernel's counts at its end.
+/// A connection's record next to the kernel's counts at its end, and the record of `uncork host watch`.
+#[derive(serde::Deserialize)]
 struct Connection {
     record: Value,
     kernel: Value,
+    watch: Value,
 }
 
 impl Connection {
@@ -89,12 +92,8 @@ impl Connection {
 /// The connections of one case.
 fn connections(keys: &str, path: &str, sizes: &str) -> Option<Vec<Connection>> {
     let seen = succeed(&format!("{CASE}case_of starts '{keys}' '{path}' '{sizes}'"))?;
-    let parse = |line: &str| serde_json::from_str::<Value>(line).expect("JSON");
-    let all: Vec<Connection> = seen
-        .lines()
-        .map(parse)
-        .map(|mut line| Connection { record: line["record"].take(), kernel: line["kernel"].take() })
-        .collect();
+    let parse = |line: &str| serde_json::from_str(line).expect("JSON");
+    let all: Vec<Connection> = seen.lines().map(parse).collect();
     let records: Vec<Value> = all.iter().map(|it| it.record.clone()).collect();
     assert_describes("flow-record", &records);
     assert_eq!(all.len(), sizes.split(' ').count(), "{seen}");
@@ -127,6 +126,26 @@ fn a_window_above_the_buffer_is_resent_as_often_as_the_kernel_counts() {
             assert_eq!(resent, (it.kernel("resent") * mss).min(size), "{}", it.record);
             assert_eq!(it.start("rounds_to_100kb"), None);
         }
+    }
+}
+
+/// Its place in the table was free when the kernel reported its end.
+#[test]
+fn host_watch_has_the_starts_of_connections_that_have_ended() {
+    let Some(all) = connections(BURST, SHALLOW, "58000 1000 300000") else { return };
+    for it in &all {
+        let mut expected = it.record["start"].clone();
+        if it.watch["cc"] == "unknown" {
+            for name in ["exit", "exit_window_bytes", "exit_in_flight_bytes"] {
+                expected[name] = Value::Null;
+            }
+            for name in ["sent_bytes", "lost_bytes"] {
+                expected[name] = it.watch["start"][name].clone();
+            }
+        }
+        assert_eq!(it.watch["start"], expected, "{}", it.watch);
+        let window = |record: &Value| record["service"]["initial_window"].as_u64();
+        assert_eq!((window(&it.watch), window(&it.record)), (Some(40), Some(40)));
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use uncork_kernel::DIRECTORY;
 use uncork_steer::{Lookup, SteerPins, Steered};
 use uncork_watch::{
-    GroupBy, PolicyChoice, RecordsSpec, Session, Tick, View, ViewSettings, WatchError, WatchSpec,
+    GroupBy, RecordsSpec, Session, Tick, View, ViewSettings, WatchError, WatchSpec,
 };
 
 use super::watch_args::WatchArgs;
@@ -57,11 +57,10 @@ pub(super) fn run(args: &WatchArgs) -> Result<(), Failure> {
             "note: no policy of `uncork steer` can be read here: none is active, or it needs root"
         );
     }
-    let mut given = |cookie| lookup.find(cookie);
     let shown = if has_screen {
-        on_screen(&mut session, &mut view, &mut given, is_over)
+        on_screen(&mut session, &mut view, &mut lookup, is_over)
     } else {
-        in_lines(&mut session, &mut view, args, &mut given, is_over)
+        in_lines(&mut session, &mut view, args, &mut lookup, is_over)
     };
     // Files are whole, however the table ended.
     let summary = session.end().map_err(|error| refused(&error))?;
@@ -90,11 +89,11 @@ fn in_lines(
     session: &mut Session,
     view: &mut View,
     args: &WatchArgs,
-    given: &mut dyn FnMut(u64) -> Option<PolicyChoice>,
+    policies: &mut Lookup,
     is_over: impl Fn() -> bool,
 ) -> Result<(), Failure> {
     while !is_over() {
-        match session.tick_with_policy(given).map_err(|error| refused(&error))? {
+        match session.tick_with_policies(policies).map_err(|error| refused(&error))? {
             Tick::Wait(time) => thread::sleep(time),
             Tick::Ended => break,
             Tick::Passed if args.quiet => {}
@@ -116,13 +115,13 @@ fn in_lines(
 fn on_screen(
     session: &mut Session,
     view: &mut View,
-    given: &mut dyn FnMut(u64) -> Option<PolicyChoice>,
+    policies: &mut Lookup,
     is_over: impl Fn() -> bool,
 ) -> Result<(), Failure> {
     const KEYS: Duration = Duration::from_millis(100);
     let mut screen = Screen::open().map_err(|error| terminal(&error))?;
     while !is_over() {
-        let wait = match session.tick_with_policy(given).map_err(|error| refused(&error))? {
+        let wait = match session.tick_with_policies(policies).map_err(|error| refused(&error))? {
             Tick::Wait(time) => time.min(KEYS),
             Tick::Ended => KEYS,
             Tick::Passed => {
