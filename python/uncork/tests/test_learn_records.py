@@ -223,6 +223,7 @@ def test_bytes_that_records_do_not_have_are_left_out(tmp_path: Path) -> None:
     table = demo.table(SMALL, days=7).drop_columns(["bytes_sent", "bytes_retransmitted"])
     store = Store(tmp_path)
     store.plan(SETTINGS, evidence.collect(ibis.memtable(table), SETTINGS, to_arrow), NOW)
+    assert explain(store, "198.18.0.7", None, None).startswith("Version 1 (not active: uncork learn apply): ")
     store.apply(1, NOW)
     explained = explain(store, "198.18.0.7", None, None)
     assert re.search(r"  evidence [\d,]+ records of control and [\d,]+ of bbr in 28 days", explained)

@@ -281,6 +281,7 @@ def test_where_and_exclude_take_columns_and_keys() -> None:
         (("--exclude", "zzz=1"), "no column or key 'zzz'"),
         (("--memory", "10"), "--memory 10: not a size with a unit; write 3GB"),
         (("--by", "regoin"), "did you mean region?"),
+        (("--by", "day"), "no decision is made by time"),
         (("--networks", "none.csv"), "--networks none.csv: no such file"),
     ],
 )
@@ -366,6 +367,7 @@ def test_wrong_networks_have_their_line(text: str, message: str) -> None:
         ('[metric.x]\nkind = "median"\nbetter = "lower"', "kind: 'median' is none of mean, ratio, quantile"),
         ('[metric.x]\nkind = "ratio"\nbetter = "lower"', 'kind = "ratio" and per go together'),
         ('[metric.x]\nkind = "mean"', "better: None is none of higher, lower"),
+        ('[metric.\'x"y\']\nkind = "mean"', "a name has letters, digits and _ alone"),
         ('[metric.busy_ns]\nkind = "mean"\nbetter = "lower"', "busy_ns is a canonical column"),
         ('[dimensions]\narm = "x"', "this is a canonical column; put it into [columns]"),
         ('[columns]\ndevice = "x"', "no such column"),

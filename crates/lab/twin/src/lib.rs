@@ -153,7 +153,7 @@ impl<'r> ResponseSamples<'r> {
         let mut systems: BTreeMap<u32, Vec<&TwinResponse<'r>>> = BTreeMap::new();
         let mut networks: BTreeMap<&str, Vec<&TwinResponse<'r>>> = BTreeMap::new();
         for response in &self.responses {
-            if let Some(asn) = response.service.asn {
+            if let Some(asn) = response.system() {
                 systems.entry(asn).or_default().push(response);
             }
             if let Some(client) = response.service.client.as_deref() {
@@ -186,7 +186,7 @@ impl<'r> ResponseSamples<'r> {
         let names: BTreeSet<&str> = groups.iter().map(|(name, _)| name.as_str()).collect();
         let has_line = |one: &TwinResponse<'_>| {
             let client = one.service.client.as_deref();
-            one.service.asn.is_some() || client.is_some_and(|client| names.contains(client))
+            one.system().is_some() || client.is_some_and(|client| names.contains(client))
         };
         let lost = self.responses.iter().filter(|one| only.is_none() && !has_line(one)).count();
         let lost = (lost > 0)

@@ -80,6 +80,11 @@ impl<'r> TwinResponse<'r> {
         Ok(Self { record, service, controller, is_bbr, min_rtt, queue })
     }
 
+    /// Its AS. Zero is none (RFC 7607).
+    pub(super) fn system(&self) -> Option<u32> {
+        self.service.asn.filter(|asn| *asn != 0)
+    }
+
     /// Whether a queue stood most of the time, so that the link was the limit and not random loss; `None`:
     /// no samples.
     pub(super) fn has_queue(&self) -> Option<bool> {

@@ -120,7 +120,9 @@ fn connections_that_no_pass_saw_show_no_queue() {
 
     let mut some = records(connection, ["cubic", "bbr"]);
     some.extend(all);
+    some.push(response("bbr", "198.18.9.0/24", Some(0)));
     let twin = Twin::of(&some, &spec(None, None)).expect("a twin");
+    assert!(!twin.text.contains("as0]"), "AS 0 is none");
     assert!(
         twin.text.contains("[path.as64500]  # 60 responses, 40 show the rate"),
         "{}",

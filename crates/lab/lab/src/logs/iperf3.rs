@@ -27,6 +27,9 @@ pub(super) fn read(text: &str, found: &mut LogSamples) -> Result<(), String> {
                 .to_owned(),
         );
     };
+    if senders(sender).all(|it| number(it, "bits_per_second").is_none()) {
+        return Err("the test carried no bytes; run it again".to_owned());
+    }
     let streams = sender["end"]["streams"].as_array().map_or(0, Vec::len);
     for _ in senders(sender).count()..streams {
         found.note("streams have no round-trip times: this side received");

@@ -113,7 +113,11 @@ impl<'a> Values<'a> {
     fn number(&self, key: &str) -> Option<f64> {
         let value = self.values.get(key)?;
         let end = value.find(|letter: char| !letter.is_ascii_digit() && letter != '.');
-        let number: f64 = value[..end.unwrap_or(value.len())].parse().ok()?;
+        let (number, rest) = value.split_at(end.unwrap_or(value.len()));
+        // A decimal comma, as some locales have it, does not end the number.
+        let is_cut =
+            rest.strip_prefix(',').is_some_and(|it| it.starts_with(|c: char| c.is_ascii_digit()));
+        let number: f64 = (!is_cut).then(|| number.parse().ok()).flatten()?;
         number.is_finite().then_some(number)
     }
 

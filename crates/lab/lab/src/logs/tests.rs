@@ -57,12 +57,13 @@ fn ss_connections_that_show_no_path_are_left_out_and_counted() {
         line(&format!("cubic rtt:51.2/3.1 {new} sndbuf_limited:12000ms(93.4%) minrtt:24.9")),
         line(&format!("cubic rtt:51.2/3.1 {new} app_limited minrtt:24.9")),
         line(&format!("cubic rtt:51.2/3.1 {new}")),
+        line(&format!("cubic rtt:51,2/3,1 {new} minrtt:24,9")),
         line(&format!("cubic rtt:25.2/3.1 {new} minrtt:24.9")),
         "Cannot open netlink socket\n".to_owned(),
     ];
     let log = read(LogFormat::Ss, &text.concat());
     assert_eq!(rows(&log), ["198.51.100.7 24.90 - 0.27"], "RTT and losses without a queue");
-    assert_eq!(log.notes.iter().map(|(_, count)| count).sum::<usize>(), 7, "{:?}", log.notes);
+    assert_eq!(log.notes.iter().map(|(_, count)| count).sum::<usize>(), 8, "{:?}", log.notes);
     let bbr = line(&format!("bbr bbr:(bw:30.1Mbps,mrtt:24.9) rtt:25.2/3.1 {new} minrtt:24.9"));
     assert_eq!(rows(&read(LogFormat::Ss, &bbr)), ["198.51.100.7 24.90 31.18 0.27"]);
 }
@@ -100,6 +101,9 @@ fn iperf3_streams_of_the_sender_are_added() {
     let log = read(LogFormat::Iperf3, &format!("{{{idle}}}"));
     assert_eq!(rows(&log), ["all streams 25.00 - -"]);
     assert_message!("idle", notes(&log));
+    let nothing = end(&[stream(0.0, [25_000, 25_100, 26_000])]);
+    let error = LogFormat::Iperf3.paths(&format!("{{{nothing}}}")).expect_err("no bytes");
+    assert!(error.contains("carried no bytes"), "{error}");
     let udp = LogFormat::Iperf3.paths("{\"start\":{\"test_start\":{\"protocol\":\"UDP\"}}}");
     assert!(udp.expect_err("UDP").ends_with("run iperf3 without -u"));
     let events = LogFormat::Iperf3.paths("{\"event\":\"start\"}\n{\"event\":\"end\"}\n");

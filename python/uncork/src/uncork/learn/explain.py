@@ -31,15 +31,17 @@ PERSONS = ("pinned", "frozen")
 
 
 def explain(store: Store, address: str, system: str | None, country: str | None) -> str:
-    """All sections' entries of the address in the active version. AS and country count if its network is
-    not known.
+    """All sections' entries of the address in the active version; if there is none, in the last planned. AS
+    and country count if its network is not known.
     """
-    number = store.need_current()
+    current, numbers = store.current(), store.numbers()
+    number = store.need_current() if current is not None or not numbers else numbers[-1]
+    state = "" if current is not None else " (not active: uncork learn apply)"
     names = networks.around(address)
     settings, decisions = store.settings(number), store.decisions_about(number, names)
     guardrails, ratios, findings = store.guardrails(number), store.ratios(number), store.findings(number)
     lines = [
-        f"Version {number}: records before {date(settings.as_of)}, expires "
+        f"Version {number}{state}: records before {date(settings.as_of)}, expires "
         f"{date(settings.as_of + settings.ttl)}."
     ]
     wide = [name for name in (*names_of([address], settings.regions), system, country) if name]

@@ -27,6 +27,7 @@ from uncork.experiment.commands.common import (
 )
 from uncork.experiment.document import document, to_json, to_line
 from uncork.experiment.intime import read_calendar
+from uncork.experiment.needed import TIMES
 from uncork.experiment.options.analyze import add_analyze
 from uncork.experiment.report import page
 from uncork.experiment.result import Analysis, Finding, Verdict
@@ -76,6 +77,9 @@ def _check_keys(arguments: argparse.Namespace, keys: tuple[str, ...]) -> None:
     """A cell of an arm or of a unit has one arm: there is nothing to compare."""
     units = names(arguments.unit_columns or "")
     for key in keys:
+        if key in TIMES:
+            remedy = "the report shows days and hours; compare times with --since and --until"
+            raise InputError(f"--by {key}", "no decision is made by time", remedy)
         if key in (arguments.arm, "arm", "arm_unit", "arm_bucket", *units):
             what = "names units" if key in units or key == "arm_unit" else "depends on the arm"
             problem = f"{key} {what}: its cells cannot be compared"

@@ -38,6 +38,8 @@ _FIELD: Final = (
 )  # fmt: skip
 _ONLY_OF_VALUES: Final = ("names", "value", "unit", "time", "network", "end")
 """What a condition cannot have: it is 1 or 0."""
+_NAME: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+"""Of a metric: it is a column of SQL."""
 _METRIC: Final = ("kind", "value", "per", "better", "unit", "title", "limit", "statistics")
 
 
@@ -320,6 +322,8 @@ def _metrics(entries: Table[str, Any], place: str) -> tuple[tuple[OwnMetric, ...
         where = f"{place}, metric.{name}"
         if not isinstance(entry, dict):
             raise InputError(where, f"{entry!r} is not a table", f"write [metric.{name}]")
+        if not _NAME.fullmatch(name):
+            raise InputError(where, "a name has letters, digits and _ alone", "write [metric.queue_ms]")
         _known(entry, _METRIC, where)
         statistics = entry.get("statistics", [])
         if not _is_of(statistics, "names"):
