@@ -51,20 +51,22 @@ def records(path: Path, share: np.ndarray, rate: np.ndarray, day: np.ndarray, se
 
 
 def drawn(path: Path, world: str, seed: int = 1) -> str:
-    """`places`: the fast place has a share of 70 %, the slow one of 20 %. `ramp`: from 10 to 50 % when all
-    become faster. `apart`: the arms have a week each.
+    """`places`: the fast place has a share of 70 %, the slow one of 20 %. `mirrored`: 70 and 30 %. `ramp`: from
+    10 to 50 % when all become faster. `apart`: the arms have a week each.
     """
     rng = np.random.default_rng(100 + seed)
     second, day = rng.random(UNITS) < 0.5, rng.integers(0, 7, UNITS)
-    rate = np.where(second, 40e6, 10e6) if world == "places" else np.where(second, 28e6, 20e6)
-    share = {"places": np.where(second, 0.7, 0.2), "ramp": np.where(second, 0.5, 0.1)}.get(world)
-    if world == "places":
-        return records(path, np.asarray(share), rate, day, seed)
+    of_places = {"places": 0.2, "mirrored": 0.3}
+    rate = np.where(second, 40e6, 10e6) if world in of_places else np.where(second, 28e6, 20e6)
+    share = np.where(second, 0.5, 0.1) if world == "ramp" else None
+    if world in of_places:
+        share = np.where(second, 0.7, of_places[world])
+        return records(path, share, rate, day, seed)
     day = day + 7 * second
     return records(path, second.astype(float) if share is None else share, rate, day, seed)
 
 
-@pytest.mark.parametrize("world", ["places", "ramp"])
+@pytest.mark.parametrize("world", ["places", "mirrored", "ramp"])
 def test_analyze__shares_differ_and_no_effect__finds_none(world: str, tmp_path: Path) -> None:
     ratios = []
     for seed in range(3):

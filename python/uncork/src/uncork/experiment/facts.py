@@ -38,6 +38,9 @@ NEARLY_ALL: Final = 0.99
 SAME_SHARE: Final = 0.005
 """Propensities that differ by less are one step of the share."""
 
+MIXED: Final = 0.02
+"""Part of the records that may be of hours in which shares change."""
+
 
 @dataclass(frozen=True)
 class Traffic:
@@ -132,23 +135,23 @@ class Traffic:
         return f"{first} to {last} UTC"
 
     def has_shares(self, arms: tuple[str, str], since_hour: int | None, until_hour: int | None) -> bool:
-        """Whether the recorded propensities of these hours differ, and between the arms, too: at equal
-        shares, plain sums compare the same clients and times.
+        """Whether recorded propensities differ, other than from hour to hour with equal shares of both arms, where
+        plain sums compare the same clients and times.
         """
-        spans: dict[tuple[str, int], tuple[float, float]] = {}
+        of_arm: dict[str, list[float]] = {arm: [] for arm in arms}
+        of_hour: dict[int, list[float]] = {}
+        records: Counter[int] = Counter()
         for row in self.rows:
             arm, hour = str(row["arm"]), _number(row["hour"])
-            before = since_hour is not None and hour < since_hour
-            after = until_hour is not None and hour >= until_hour
-            if arm in arms and row["lowest"] is not None and not before and not after:
-                low, high = spans.get((arm, hour), (1.0, 0.0))
-                spans[arm, hour] = min(low, float(str(row["lowest"]))), max(high, float(str(row["highest"])))
-        of_arms = [{hour: span for (arm, hour), span in spans.items() if arm == one} for one in arms]
-        is_varied = any(_differ([end for span in of.values() for end in span]) for of in of_arms)
-        hours = of_arms[0].keys() & of_arms[1].keys()
-        return is_varied and any(
-            _differ(ends) for hour in hours for ends in zip(*(of[hour] for of in of_arms), strict=True)
-        )
+            is_before = since_hour is not None and hour < since_hour
+            is_after = until_hour is not None and hour >= until_hour
+            if arm in of_arm and row["lowest"] is not None and not is_before and not is_after:
+                ends = [float(str(row[end])) for end in ("lowest", "highest")]
+                of_arm[arm] += ends
+                of_hour.setdefault(hour, []).extend(ends)
+                records[hour] += _number(row["n"])
+        mixed = sum(records[hour] for hour, ends in of_hour.items() if _differ(ends))
+        return any(map(_differ, of_arm.values())) and mixed > MIXED * records.total()
 
     def shares_by_day(self, treated: str) -> dict[int, float]:
         """The treated arm's recorded propensity on each day since 1970, where all its records have the same.
