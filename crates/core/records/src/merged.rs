@@ -5,7 +5,7 @@
 //! readers find two, and one of them counts all that the other does.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -59,6 +59,8 @@ pub fn merge_rollups(
     metrics: &[Metric],
     mut each: impl FnMut(MergedPeriod),
 ) -> Result<(), MergeError> {
+    let unwritable = |error| MergeError::Unwritable(directory.to_owned(), error);
+    let _lock = lock(directory).map_err(unwritable)?;
     let before = merged_files(directory, spec)?;
     let new = files.iter().filter(|file| !before.contains(file));
     let sources = before.iter().map(|file| (file, true)).chain(new.map(|file| (file, false)));
@@ -75,7 +77,6 @@ pub fn merge_rollups(
         }
         let merger = Merger::new(spec.clone(), start).only(metrics);
         let Some((rollup, new)) = merged(sources.clone(), merger, &mut left_out)? else { continue };
-        let unwritable = |error| MergeError::Unwritable(directory.to_owned(), error);
         let file = write_rollup(directory, &rollup).map_err(unwritable)?;
         for old in sources.iter().filter(|it| it.is_before && *it.path != file) {
             fs::remove_file(old.path).map_err(unwritable)?;
@@ -83,6 +84,15 @@ pub fn merge_rollups(
         each(MergedPeriod { file, rollup, new });
     }
     if left_out.is_empty() { Ok(()) } else { Err(MergeError::LeftOut(left_out)) }
+}
+
+/// Waits for another merge into the directory: two at once would leave two merged files with some files in common.
+fn lock(directory: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    let lock =
+        options.write(true).create(true).truncate(false).open(directory.join(".merge.lock"))?;
+    lock.lock()?;
+    Ok(lock)
 }
 
 /// A file of a period.

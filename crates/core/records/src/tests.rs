@@ -72,8 +72,10 @@ fn rollups_of_two_hosts(directory: &Path) -> Vec<std::path::PathBuf> {
 
 /// Of the files of a directory, the records and the files that each counts.
 fn merged_into(directory: &Path) -> Vec<(u64, usize)> {
-    let files = fs::read_dir(directory).expect("a directory");
-    let files = files.map(|it| fs::read(it.expect("an entry").path()).expect("a file"));
+    let files =
+        fs::read_dir(directory).expect("a directory").map(|it| it.expect("an entry").path());
+    let files = files.filter(|file| is_named_rollup(file));
+    let files = files.map(|file| fs::read(file).expect("a file"));
     let of = |file| uncork_rollup::Rollup::from_parquet(file).expect("a roll-up");
     files.map(of).map(|it| (it.records(), it.sources().len())).collect()
 }
@@ -117,6 +119,35 @@ fn merge_rollups_again_with_more_files_each_counts_once_in_one_file() {
     assert!(refused().contains("not named as roll-ups are"), "{}", refused());
 }
 
+/// Otherwise both count the same files, and readers refuse the two.
+#[test]
+fn merge_rollups_at_once_into_one_directory_is_one_after_the_other() {
+    let scratch = Scratch::new("merged-at-once");
+    let (hosts, days) = (scratch.path("hosts"), scratch.path("days"));
+    for directory in [&hosts, &days] {
+        fs::create_dir_all(directory).expect("a directory");
+    }
+    let files = rollups_of_two_hosts(&hosts);
+    let spec = RollupSpec { period: Period::DAY, ..RollupSpec::new("fra") };
+    let merge = |files: &[std::path::PathBuf]| {
+        merge_rollups(files, &days, &spec, &Metric::ALL, |_| {}).expect("merges");
+    };
+    merge(&files[..1]);
+    let other = fs::File::open(days.join(".merge.lock")).expect("the lock of a merge");
+    other.lock().expect("no other merge");
+    thread::scope(|scope| {
+        let (ends, ended) = std::sync::mpsc::channel();
+        scope.spawn(move || {
+            merge(&files);
+            ends.send(()).expect("the test waits");
+        });
+        ended.recv_timeout(Duration::from_millis(500)).expect_err("it waits");
+        other.unlock().expect("it was locked");
+        ended.recv_timeout(LIMIT).expect("it goes on");
+    });
+    assert_eq!(merged_into(&days), [(4, 4)]);
+}
+
 #[test]
 fn merge_rollups_names_a_damaged_file_and_leaves_it_out_and_its_good_copy_counts_once() {
     let scratch = Scratch::new("merged-damaged");
@@ -140,7 +171,8 @@ fn merge_rollups_names_a_damaged_file_and_leaves_it_out_and_its_good_copy_counts
     merge().expect("merges");
     assert_eq!(merged_into(&days), [(4, 4)]);
     // What a damaged merged file counts may have no other file.
-    let old = fs::read_dir(&days).expect("files").next().expect("a file").expect("a file").path();
+    let mut in_days = fs::read_dir(&days).expect("files").map(|it| it.expect("a file").path());
+    let old = in_days.find(|file| is_named_rollup(file)).expect("a merged file");
     fs::write(&old, "junk").expect("a file");
     merge().expect_err("a damaged file");
     assert!(old.exists());

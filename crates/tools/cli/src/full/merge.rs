@@ -37,7 +37,7 @@ pub(super) struct MergeArgs {
     #[arg(short, long, value_name = "DIR", value_parser = local_path())]
     output: PathBuf,
     /// Name of the merged files in place of a host, such as a place
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = plain_name)]
     name: String,
     /// Length of their periods: 1d, 1h or a divisor of 30min
     #[arg(long, value_name = "PERIOD", default_value = "1d", value_parser = Period::of_merged)]
@@ -45,6 +45,16 @@ pub(super) struct MergeArgs {
     /// Maximum rows of single clients in a merged file [default: no limit]
     #[arg(long, value_name = "N", default_value_t = usize::MAX, hide_default_value = true)]
     max_rows: usize,
+}
+
+/// A name as it is in names of files: two that differ elsewhere would replace each other's files.
+fn plain_name(text: &str) -> Result<String, String> {
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || "._-".contains(it);
+    if text.starts_with(|it: char| it.is_ascii_alphanumeric()) && text.chars().all(is_plain) {
+        Ok(text.to_owned())
+    } else {
+        Err("expected letters, digits, '.', '_' and '-', and first a letter or digit".to_owned())
+    }
 }
 
 pub(super) fn run(args: &MergeArgs) -> Result<(), Failure> {
@@ -111,4 +121,19 @@ fn collect(directory: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn name_with_letters_that_files_do_not_have_is_refused() {
+        for text in ["fra", "fra-1.example_x", "1"] {
+            assert_eq!(plain_name(text).as_deref(), Ok(text));
+        }
+        for text in ["", "..", "a/b", "a b", ".a", "ä"] {
+            plain_name(text).unwrap_err();
+        }
+    }
 }
