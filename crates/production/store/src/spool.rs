@@ -61,6 +61,8 @@ struct Finished {
     modified: SystemTime,
     name: String,
     bytes: u64,
+    /// Why it can never be shipped.
+    flaw: Option<&'static str>,
 }
 
 impl Spool {
@@ -94,7 +96,9 @@ impl Spool {
         let mut pass = Pass::default();
         let mut waiting = Vec::new();
         let mut is_away = false;
-        for file in self.finished()? {
+        let (files, flawed): (Vec<_>, Vec<_>) =
+            self.finished()?.into_iter().partition(|file| file.flaw.is_none());
+        for file in files {
             if is_away || stops() {
                 waiting.push(file);
                 continue;
@@ -115,6 +119,11 @@ impl Spool {
                 }
             }
         }
+        for file in flawed {
+            let flaw = file.flaw.unwrap_or_default().to_owned();
+            pass.problem.get_or_insert(StoreError::File(file.name, flaw));
+            pass.waiting.add(file.bytes);
+        }
         let max_bytes = if is_away { self.max_bytes } else { u64::MAX };
         self.drop_oldest(waiting, max_bytes, &mut pass)?;
         Ok(pass)
@@ -125,7 +134,8 @@ impl Spool {
         let mut files = Vec::new();
         for entry in fs::read_dir(&self.directory)? {
             let entry = entry?;
-            let Ok(name) = entry.file_name().into_string() else { continue };
+            let is_text = entry.file_name().to_str().is_some();
+            let name = entry.file_name().to_string_lossy().into_owned();
             if name.starts_with('.') || !name.ends_with(".parquet") {
                 continue;
             }
@@ -133,11 +143,14 @@ impl Spool {
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
                 metadata => metadata?,
             };
-            if metadata.is_file() {
-                let is_later = !name.starts_with(self.first);
-                let modified = metadata.modified()?;
-                files.push(Finished { is_later, modified, name, bytes: metadata.len() });
-            }
+            let flaw = match (metadata.is_file(), is_text) {
+                (true, true) => None,
+                (false, _) => Some("it is not a regular file; remove it"),
+                (_, false) => Some("its name is not UTF-8; rename it"),
+            };
+            let is_later = !name.starts_with(self.first);
+            let (modified, bytes) = (metadata.modified()?, metadata.len());
+            files.push(Finished { is_later, modified, name, bytes, flaw });
         }
         files.sort();
         Ok(files)
@@ -176,7 +189,9 @@ impl Spool {
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
+    use std::ffi::OsStr;
     use std::fs::FileTimes;
+    use std::os::unix::ffi::OsStrExt as _;
     use std::time::Duration;
 
     use uncork_testkit::Scratch;
@@ -334,6 +349,22 @@ mod tests {
         std::os::unix::fs::symlink(&target, lock).unwrap();
         Spool::new(&world.scratch.path("spool"), "", 0).lock().unwrap_err();
         assert_eq!(fs::read_to_string(target).unwrap(), "precious");
+    }
+
+    #[test]
+    fn file_that_can_never_be_shipped_is_named_and_others_go_on() {
+        let world = World::new("spool-flaw");
+        let spool = world.scratch.path("spool");
+        std::os::unix::fs::symlink("/dev/zero", spool.join("rollup-a.parquet")).unwrap();
+        world.write("rollup-b.parquet", 1);
+        let pass = world.pass(0);
+        assert_eq!((pass.shipped.files, pass.waiting.files), (1, 1));
+        let problem = pass.problem.unwrap().to_string();
+        assert_eq!(problem, "rollup-a.parquet: it is not a regular file; remove it");
+        fs::remove_file(spool.join("rollup-a.parquet")).unwrap();
+        fs::write(spool.join(OsStr::from_bytes(b"\xff.parquet")), "").unwrap();
+        let problem = world.pass(0).problem.unwrap().to_string();
+        assert!(problem.contains("not UTF-8; rename it"), "{problem}");
     }
 
     #[test]

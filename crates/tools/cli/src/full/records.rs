@@ -53,13 +53,26 @@ fn is_rollup(path: &Path) -> bool {
     name.is_some_and(|name| name.starts_with(uncork_records::ROLLUP_PREFIX))
 }
 
+/// A server that was killed leaves its last record unfinished.
+fn note_cut(file: &Path, lines: usize) {
+    if lines > 0 {
+        eprintln!("note: {}: unfinished lines were left out: {lines}", file.display());
+    }
+}
+
 fn is_parquet(path: &Path) -> bool {
     path.extension() == Some(OsStr::new("parquet"))
 }
 
 pub(crate) fn read_file(argument: &str, file: &Path) -> Result<Vec<FlowRecord>, Failure> {
     let bytes = fs::read(file).map_err(|error| Failure::unreadable(argument, file, &error))?;
-    let read = if is_parquet(file) { read_flows(bytes) } else { read_json_lines(bytes.as_slice()) };
+    let read = if is_parquet(file) {
+        read_flows(bytes)
+    } else {
+        let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
+        let lines = lines.count();
+        read_json_lines(bytes.as_slice()).inspect(|records| note_cut(file, lines - records.len()))
+    };
     read.map_err(|error| match error {
         FileError::Codec { .. } | FileError::Io(_) => Failure::Environment(format!(
             "cannot read '{}' for '{argument}': {error}",

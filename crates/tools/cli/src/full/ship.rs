@@ -58,6 +58,10 @@ pub(super) fn run(args: &ShipArgs) -> Result<(), Failure> {
     if !args.directory.is_dir() {
         return Err(Failure::value("<DIR>", args.directory.display(), "no such directory"));
     }
+    if args.store.starts_with("https://") {
+        let reason = "a store behind https is only read; use s3://, gs://, az:// or a directory";
+        return Err(Failure::value("<STORE>", &args.store, reason));
+    }
     let target = store::open(&args.store)?;
     // What is not mounted would become a directory of this disk.
     if !args.store.contains("://") && !PathBuf::from(&args.store).is_dir() {

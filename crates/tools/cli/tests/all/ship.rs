@@ -3,8 +3,8 @@
 use std::fs;
 use std::process::Command;
 
-use crate::common::Scratch;
 use crate::common::killed::can_kill;
+use crate::common::{Finished, Scratch, command, finish};
 
 /// Otherwise a crash of the machine may take both: the new name is not on the disk yet, and the old one is gone.
 #[test]
@@ -34,4 +34,30 @@ fn shipped_file_has_its_name_on_the_disk_before_the_source_is_removed() {
         at("unlink", "spool/rollup-a.parquet"),
     ];
     assert!(written < renamed && renamed < flushed && flushed < removed, "{calls}");
+}
+
+#[test]
+fn store_that_is_only_read_is_refused_before_there_is_a_file_to_ship() {
+    let scratch = Scratch::new("ship-https");
+    fs::create_dir(scratch.path("records")).unwrap();
+    let mut ship = command("records ship records https://cdn.example/uncork");
+    ship.current_dir(scratch.path(""));
+    let Finished { status, stderr, .. } = finish(ship);
+    assert_eq!(status, 2, "{stderr}");
+    assert!(stderr.contains("use s3://"), "{stderr}");
+}
+
+/// A server that was killed leaves its last record unfinished.
+#[test]
+fn lines_that_end_early_are_left_out_of_rollups_with_a_note() {
+    let scratch = Scratch::new("rollup-cut");
+    let records = include_str!("../../../../../docs/from-logs/records.jsonl");
+    let whole: Vec<&str> = records.lines().take(2).collect();
+    scratch.write("a.jsonl", format!("{}\n\n{{\"engine\":\"se", whole.join("\n")));
+    let mut rollup = command("records rollup a.jsonl -o out --host edge1");
+    rollup.current_dir(scratch.path(""));
+    let Finished { status, stderr, .. } = finish(rollup);
+    assert_eq!(status, 0, "{stderr}");
+    let note = "note: a.jsonl: unfinished lines were left out: 1\n";
+    assert_eq!(stderr, note);
 }
