@@ -167,20 +167,37 @@ def test_plan__regions__the_same_bytes(records: Path, rollups: Path, tmp_path: P
     assert planned(tmp_path / "b", str(rollups), *options) == planned(tmp_path / "a", str(records), *options)
 
 
-def test_plan__windows_as_arms__the_same_bytes(records: Path, tmp_path: Path) -> None:
+def with_windows(records: Path, to: Path) -> pa.Table:
+    """The records as of an experiment with windows of CUBIC, also in this directory."""
     table = pq.read_table(records)
     third = pa.array(np.where(np.arange(table.num_rows) % 2 == 0, "w20", "w40"))
     is_treated = pc.fill_null(pc.equal(table["arm"], "bbr"), False)
     arms = pc.if_else(is_treated, third, pc.if_else(table["arm"].is_valid(), "ten", table["arm"]))
-    (tmp_path / "records").mkdir()
+    to.mkdir()
     renamed = table.set_column(table.column_names.index("arm"), "arm", arms)
     cubic = pa.array(["cubic"] * table.num_rows)
     renamed = renamed.set_column(table.column_names.index("cc"), "cc", cubic)
-    pq.write_table(renamed, tmp_path / "records" / "records.parquet")
+    pq.write_table(renamed, to / "records.parquet")
+    return renamed
+
+
+def test_plan__windows_as_arms__the_same_bytes(records: Path, tmp_path: Path) -> None:
+    with_windows(records, tmp_path / "records")
     source = rolled(tmp_path / "records", tmp_path / "rollups", "--period", "30min")
     of_rollups = planned(tmp_path / "b", str(source), *WINDOWS)
     assert of_rollups == planned(tmp_path / "a", str(tmp_path / "records"), *WINDOWS)
     assert b"start_resent" in of_rollups["guardrails.json"]
+
+
+def test_plan__starts_are_null__small_objects_are_guarded_instead(records: Path, tmp_path: Path) -> None:
+    table = with_windows(records, tmp_path / "records")
+    expected = planned(tmp_path / "a", str(tmp_path / "records"), *WINDOWS)
+    # HTTP/3 has them, with HTTP/1.1 and HTTP/2 the columns are null.
+    for name in ("start_early_resent_bytes", "start_early_sent_bytes"):
+        table = table.append_column(name, pa.nulls(table.num_rows, pa.int64()))
+    pq.write_table(table, tmp_path / "records" / "records.parquet")
+    found = planned(tmp_path / "b", str(tmp_path / "records"), *WINDOWS)
+    assert found["guardrails.json"] == expected["guardrails.json"]
 
 
 def test_plan__rollups_and_their_records__nothing_counts_twice(

@@ -30,7 +30,7 @@ from uncork.measure.bins import middle
 from uncork.measure.cubes import BUCKETS, WEIGHT
 from uncork.measure.errors import InputError
 from uncork.measure.keys import DAY_NS, KEYS
-from uncork.measure.metrics import METRICS, Metric, missing, size
+from uncork.measure.metrics import METRICS, Expression, Metric, missing, size
 from uncork.measure.reduce import Queries, ReducePlan, Run, bin_value, in_scope
 from uncork.measure.schema import LARGE_BYTES, Columns, canonical
 
@@ -72,7 +72,7 @@ PER_CLIENT = " per client"
 """What the metric of such rows ends with."""
 
 PROXIES = {"early_resent": "start_resent"}
-"""What stands for a metric that records may lack, and roll-ups do."""
+"""What stands for a metric in roll-ups, and in records that lack it, as those of HTTP/2 by `uncork serve`."""
 
 
 def query(records: ir.Table, settings: Settings, on_trial: Sequence[str] = ()) -> ir.Table:
@@ -98,9 +98,13 @@ def _parts(records: ir.Table, settings: Settings, on_trial: Sequence[str]) -> di
     names = [name for name in metrics(settings) if name in METRICS]
     known = [name for name in names if not missing(METRICS[name], columns)]
     is_rolled = rollups.has_rollups(table)
+    counted = {name: METRICS[name] for name in known}
     for name, proxy in PROXIES.items():
         if name in known and proxy in known:
-            known.remove(name if is_rolled else proxy)
+            if is_rolled:
+                del counted[name]
+            else:
+                counted[proxy] = _where_missing(METRICS[name], METRICS[proxy])
     if not any(measure.metric in known for measure in PRIMARY.values()):
         raise InputError(
             "records", "they have neither throughput nor completion time", "see docs/reference/results.md"
@@ -111,12 +115,12 @@ def _parts(records: ir.Table, settings: Settings, on_trial: Sequence[str]) -> di
         asked = [name for name in names if name not in usual and PROXIES.get(name) not in names]
         _check_rolled(table, asked, settings)
     queries = Queries.from_records(table, plan)
-    parts = {name: [_metric(queries, METRICS[name])] for name in known}
+    parts = {name: [_metric(queries, metric)] for name, metric in counted.items()}
     once = replace(queries, plan=replace(plan, per_client=True))
     parts |= {
-        f"{name}{PER_CLIENT}": [_ratio(once, METRICS[name], f"{name}{PER_CLIENT}")]
-        for name in known
-        if METRICS[name].kind == "ratio"
+        f"{name}{PER_CLIENT}": [_ratio(once, metric, f"{name}{PER_CLIENT}")]
+        for name, metric in counted.items()
+        if metric.kind == "ratio"
     }
     parts[TRAFFIC] = [_traffic(table, plan)]
     parts[STEERED] = [
@@ -130,6 +134,18 @@ def _parts(records: ir.Table, settings: Settings, on_trial: Sequence[str]) -> di
     parts[UNITS] = [_units(table, plan)]
     parts[SEVERAL] = [_several(table, plan)]
     return parts
+
+
+def _where_missing(metric: Metric, proxy: Metric) -> Metric:
+    """The proxy, of records that lack the metric. Both are ratios."""
+    whole, of_proxy = metric.per, proxy.per
+    assert whole is not None, metric.name
+    assert of_proxy is not None, proxy.name
+
+    def only(value: Expression) -> Expression:
+        return lambda t: ibis.ifelse(whole(t).isnull(), value(t), ibis.null())
+
+    return replace(proxy, value=only(proxy.value), per=only(of_proxy))
 
 
 def _check_rolled(table: ir.Table, names: Iterable[str], settings: Settings) -> None:
