@@ -81,7 +81,7 @@ class Prepared:
 
     table: ir.Table
     values: ir.Table | None
-    """The bins of all distributions in one column, with the metric's name: one query counts them all."""
+    """The bins of all distributions in one column, with the metric's number: one query counts them all."""
     columns: frozenset[str]
     """Of the records."""
 
@@ -91,7 +91,12 @@ class Prepared:
     ) -> "Prepared":
         """For plans that differ from this one in their window, keys and metrics."""
         queries = Queries.from_records(records, replace(plan, by=keys, metrics=metrics))
-        t, known = Columns(queries.table), frozenset(queries.table.columns)
+        known = frozenset(queries.table.columns)
+        distributions = [metric for metric in queries.metrics if metric.kind == "distribution"]
+        # Each value once: a bin has its expression several times.
+        values = {f"value {it.name}": it.value(Columns(queries.table)) for it in distributions}
+        measured = queries.table.mutate(**values)
+        t = Columns(measured)
         names = (
             plan.arm,
             plan.bucket,
@@ -104,12 +109,11 @@ class Prepared:
         columns |= {f"key {name}": key_column(name, known).value(t) for name in queries.plan.by}
         for metric in queries.metrics:
             columns |= _values(metric, t)
-        is_rolled = rollups.has_rollups(queries.table)
+        is_rolled = rollups.has_rollups(measured)
         if is_rolled:
-            columns |= {name: queries.table[name] for name in (rollups.RECORDS, rollups.FOLD)}
-        kept = Prepared(keep(queries.table.select(**columns)), None, known)
+            columns |= {name: measured[name] for name in (rollups.RECORDS, rollups.FOLD)}
+        kept = Prepared(keep(measured.select(**columns)), None, known)
         of_kept = replace(queries, table=kept.table, prepared=kept)
-        distributions = [metric for metric in queries.metrics if metric.kind == "distribution"]
         parts = [of_kept.values(metric) for metric in distributions]
         if is_rolled:
             rolled = [part for metric in distributions for part in queries.rolled(metric)]
@@ -130,13 +134,22 @@ def _values(metric: Metric, t: Columns) -> dict[str, ir.Value]:
             is_rolled = rollups.is_rolled(t.table)
             of, per = (ibis.ifelse(is_rolled, *pair) for pair in zip(rolled, (of, per), strict=True))
         return {f"of {metric.name}": of, f"per {metric.name}": per}
-    x = metric.value(t)
+    x = t.table[f"value {metric.name}"]
     if rollups.has_rollups(t.table):
         x = ibis.ifelse(rollups.is_rolled(t.table), ibis.null(), x)
     known = bin_value(x, metric.bounds).fill_null(ibis.literal(IMPOSSIBLE, "int64"))
     # for Spark, ibis takes NaN for null; here it is a value that cannot be
     has_value = x.notnull() | x.isnan()
     return {f"bin {metric.name}": ibis.cases((has_value, known), else_=ibis.null()).cast("int32")}
+
+
+def _number(metric: Metric) -> int:
+    """Engines find a metric by a number faster than by its name."""
+    return list(METRICS).index(metric.name)
+
+
+def _numbered(counts: ir.Table, metric: Metric) -> ir.Table:
+    return counts.mutate(metric=ibis.literal(_number(metric), "int16"))
 
 
 def to_arrow(query: ir.Table) -> pa.Table:
@@ -181,7 +194,7 @@ def _parts(query: "Queries", run: Run) -> list[Part]:
     for kind in ("distribution", "ratio"):
         if some := [metric for metric in query.metrics if metric.kind == kind]:
             table = run(query.together(some))
-            found |= {metric: table.filter(pc.equal(table["metric"], metric.name)) for metric in some}
+            found |= {metric: table.filter(pc.equal(table["metric"], _number(metric))) for metric in some}
     parts = [Part(metric, found[metric], query.whole(metric)) for metric in query.metrics]
     return [by_propensity(part) for part in parts] if query.plan.by_propensity else parts
 
@@ -297,11 +310,11 @@ class Queries:
     def together(self, metrics: Sequence[Metric]) -> ir.Table:
         """The same of several metrics of one kind, by ``metric``."""
         if self.prepared is None or self.prepared.values is None or metrics[0].kind == "ratio":
-            return ibis.union(*(self.metric(one).mutate(metric=ibis.literal(one.name)) for one in metrics))
+            return ibis.union(*(_numbered(self.metric(one), one) for one in metrics))
         # They are of the experiment, and have no column of it.
         values = in_scope(self.prepared.values, replace(self.plan, experiment=None))
         # DuckDB makes a join of `isin`, and a slow window over it.
-        values = values.filter(ibis.or_(*(values["metric"] == one.name for one in metrics)))
+        values = values.filter(ibis.or_(*(values["metric"] == _number(one) for one in metrics)))
         by, unit = ("metric", *self.plan.by), ["unit"] if self._has_units() else []
         more = [name for name in (PROPENSITY, "n") if name in values.columns]
         return self._counted(values.select(*by, "arm", "bucket", *unit, "bin", *more), by)
@@ -310,7 +323,7 @@ class Queries:
         """The bins of a distribution, each with its keys, arm, bucket, unit and time."""
         rows, time = self._assigned(), "service_start_unix_ns"
         times = {time: rows[time]} if time in rows.columns else {}
-        return self._binned(rows, metric, times).mutate(metric=ibis.literal(metric.name))
+        return _numbered(self._binned(rows, metric, times), metric)
 
     def rolled(self, metric: Metric) -> list[ir.Table]:
         """The same of roll-ups, with how many records have the bin; nothing of a metric that they lack."""
@@ -321,7 +334,7 @@ class Queries:
         binned = rollups.bins(rows, names, metric.name)
         if binned is None:
             return []
-        named = binned.mutate(metric=ibis.literal(metric.name))
+        named = _numbered(binned, metric)
         return [named.select(*names, "bin", "metric", "n")]
 
     def units(self) -> ir.Table:
@@ -337,7 +350,8 @@ class Queries:
         return found.filter(found["rows"] > 0) if counted else found
 
     def _keys(self, t: Columns) -> dict[str, ir.Value]:
-        of = {"arm": t[self.plan.arm].cast("string"), "bucket": t[self.plan.bucket].cast("int64")}
+        bucket = t.table[self.plan.bucket] if self.prepared else t[self.plan.bucket].cast("int64")
+        of = {"arm": t[self.plan.arm].cast("string"), "bucket": bucket}
         if self.plan.by_propensity:
             of[PROPENSITY] = (t["arm_propensity"] * PROPENSITY_STEPS).round().cast("int64")
         if self.prepared:

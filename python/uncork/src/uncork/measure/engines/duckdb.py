@@ -73,26 +73,31 @@ def keep(query: ir.Table) -> ir.Table:
     groups by them take a quarter of the time.
     """
     backend: ibis.BaseBackend = query.get_backend()
-    wide, kept, connection = ibis.util.gen_name("wide"), ibis.util.gen_name("kept"), backend.con
-    # Not `query.cache`: it cannot drop its table with each version of sqlglot.
-    backend.create_table(wide, query, temp=True)
+    view, wide, kept = map(ibis.util.gen_name, ("view", "wide", "kept"))
+    connection = backend.con
+    # Not `query.cache`: it cannot drop its table with each version of sqlglot. And not `create_table`, which
+    # makes texts of their numbers again.
+    backend.create_view(view, query)
+    connection.execute(f"CREATE TEMP TABLE {wide} AS FROM {view}")
+    connection.execute(f"DROP VIEW {view}")
     known = "SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = ? ORDER BY column_index"
-    columns = connection.execute(known, [wide]).fetchall()
-    narrow = [
-        f'CAST("{name}" AS {_narrow(connection, wide, name, kind)}) AS "{name}"' for name, kind in columns
-    ]
+    columns = dict(connection.execute(known, [wide]).fetchall())
+    types = {name: _narrow(connection, wide, name, kind) for name, kind in columns.items()}
+    if types == columns:
+        return backend.table(wide, database=("temp", "main"))
+    narrow = [f'CAST("{name}" AS {kind}) AS "{name}"' for name, kind in types.items()]
     connection.execute(f"CREATE TEMP TABLE {kept} AS SELECT {', '.join(narrow)} FROM {wide}")
     connection.execute(f"DROP TABLE {wide}")
     return backend.table(kept, database=("temp", "main"))
 
 
 def _narrow(connection: duckdb.DuckDBPyConnection, table: str, column: str, kind: str) -> str:
-    """The smallest type that has all values of the column."""
+    """The smallest type that has all values of a column of texts or of wide numbers."""
     if kind == "VARCHAR":
         values = f'SELECT DISTINCT "{column}" FROM {table} WHERE "{column}" IS NOT NULL ORDER BY 1'
         connection.execute(f'CREATE TEMP TYPE "{table} {column}" AS ENUM ({values})')
         return f'"{table} {column}"'
-    if kind not in ("INTEGER", "BIGINT"):
+    if kind != "BIGINT":
         return kind
     ends = connection.execute(f'SELECT min("{column}"), max("{column}") FROM {table}').fetchall()[0]
     fits = (name for name, bits in SIZES if all(end is None or -(2**bits) <= end < 2**bits for end in ends))
