@@ -156,15 +156,14 @@ def _text(value: object, text: Callable[[object], str]) -> str:
 
 def _by_bucket(units: pa.Table, column: str, grid: Grid) -> dict[Key, Ints]:
     """The column's sums by (arm, bucket)."""
-    kept = units.filter(_counted(units, grid))
+    kept = units.filter(pa.array(_is_counted(grid.arm(units), _ints(units["bucket"]))))
     counts = np.zeros((len(grid.cells), len(grid.arms), BUCKETS), dtype=np.int64)
     np.add.at(counts, (grid.cell(kept), grid.arm(kept), _ints(kept["bucket"])), _ints(kept[column]))
     return dict(zip(grid.keys(), counts, strict=True))
 
 
-def _counted(table: pa.Table, grid: Grid) -> pa.Array:
-    bucket = _ints(table["bucket"])
-    return pa.array((grid.arm(table) >= 0) & (bucket >= 0) & (bucket < BUCKETS))
+def _is_counted(arm: Ints, bucket: Ints) -> NDArray[np.bool_]:
+    return (arm >= 0) & (bucket >= 0) & (bucket < BUCKETS)
 
 
 @dataclass(frozen=True)
@@ -184,23 +183,26 @@ class _Sparse:
 
     @staticmethod
     def of(part: Part, grid: Grid) -> "_Sparse":
-        table = part.table.filter(_counted(part.table, grid))
+        table = part.table
         is_bins = part.metric.kind == "distribution"
-        bad = pc.is_null(table["bin"]) if is_bins else None
-        impossible = _ints((table.filter(bad) if is_bins else table)["n"]).sum()
-        if is_bins:
-            table = table.filter(pc.invert(bad))
-        cell = grid.cell(table)
+        arm, bucket, n = grid.arm(table), _ints(table["bucket"]), _ints(table["n"])
+        is_counted = _is_counted(arm, bucket)
+        # A distribution counts values that cannot be in rows of their own, a ratio in each row.
+        is_bad = _bools(pc.is_null(table["bin"])) if is_bins else np.zeros_like(is_counted)
+        impossible = n[is_counted & is_bad] if is_bins else n[is_counted]
+        rows = np.flatnonzero(is_counted & ~is_bad)
+        cell = grid.cell(table)[rows].astype(np.min_scalar_type(len(grid.cells)))
         order = np.argsort(cell, kind="stable")
+        cell, rows = cell[order], rows[order]
         names = ("n",) if is_bins else ("numerator", "denominator")
         return _Sparse(
             metric=part.metric,
-            start=np.searchsorted(cell[order], np.arange(len(grid.cells) + 1)).astype(np.int64),
-            arm=grid.arm(table)[order].astype(np.int16),
-            bucket=_ints(table["bucket"])[order].astype(np.int8),
-            bin=(_ints(table["bin"])[order] if is_bins else cell[order]).astype(np.int32),
-            columns=tuple(_ints(table[name])[order] for name in names),
-            impossible=int(impossible),
+            start=np.searchsorted(cell, np.arange(len(grid.cells) + 1)).astype(np.int64),
+            arm=arm[rows].astype(np.int16),
+            bucket=bucket[rows].astype(np.int8),
+            bin=(_ints(table["bin"])[rows] if is_bins else cell).astype(np.int32),
+            columns=tuple(_ints(table[name])[rows] for name in names),
+            impossible=int(impossible.sum()),
             whole=part.whole,
         )
 
