@@ -51,8 +51,8 @@ def records(path: Path, share: np.ndarray, rate: np.ndarray, day: np.ndarray, se
 
 
 def drawn(path: Path, world: str, seed: int = 1) -> str:
-    """`places`: the fast place has a share of 70 %, the slow one of 20 %. `mirrored`: 70 and 30 %. `ramp`: from
-    10 to 50 % when all become faster. `apart`: the arms have a week each.
+    """`places`: the fast place has a share of 70 %, the slow one of 20 %. `mirrored`: 70 and 30 %. `ramp`:
+    from 10 to 50 % when all become faster. `apart`: the arms have a week each.
     """
     rng = np.random.default_rng(100 + seed)
     second, day = rng.random(UNITS) < 0.5, rng.integers(0, 7, UNITS)

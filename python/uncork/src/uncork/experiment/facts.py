@@ -135,8 +135,8 @@ class Traffic:
         return f"{first} to {last} UTC"
 
     def has_shares(self, arms: tuple[str, str], since_hour: int | None, until_hour: int | None) -> bool:
-        """Whether recorded propensities differ, other than from hour to hour with equal shares of both arms, where
-        plain sums compare the same clients and times.
+        """Whether recorded propensities differ. Equal shares of both arms that change with time are left out:
+        there, plain sums compare the same clients and times.
         """
         of_arm: dict[str, list[float]] = {arm: [] for arm in arms}
         of_hour: dict[int, list[float]] = {}
