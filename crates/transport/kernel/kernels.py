@@ -88,6 +88,7 @@ SID = Archive(DEBIAN, "sid", DEBIAN_KEYS)
 JAMMY = Archive(UBUNTU, "jammy-updates", str(UBUNTU_KEYS))
 NOBLE = Archive(UBUNTU, "noble", str(UBUNTU_KEYS))
 NOBLE_UPDATES = Archive(UBUNTU, "noble-updates", str(UBUNTU_KEYS))
+RESOLUTE = Archive(UBUNTU, "resolute", str(UBUNTU_KEYS))
 
 KERNELS = {
     "debian-5.10": Kernel(BULLSEYE, r"linux-image-5\.10\.\d+-\d+-cloud-amd64", loads="refused", window="no"),
@@ -100,6 +101,7 @@ KERNELS = {
     "ubuntu-6.11": Kernel(NOBLE_UPDATES, r"linux-image-6\.11\.0-\d+-generic"),
     "debian-6.12": Kernel(TRIXIE, r"linux-image-6\.12\.\d+\+deb13-cloud-amd64"),
     "ubuntu-6.14": Kernel(NOBLE_UPDATES, r"linux-image-6\.14\.0-\d+-generic"),
+    "ubuntu-7.0": Kernel(RESOLUTE, r"linux-image-7\.0\.0-\d+-generic", l4s="L4S"),
     "debian-newest": Kernel(SID, r"linux-image-[7-9]\.\d+\.\d+\S*-cloud-amd64", l4s="L4S"),
 }
 
