@@ -93,7 +93,7 @@ impl<T> Queue<T> {
             Self::Codel(queue) => queue.dequeue(now, dropped),
             Self::FqCodel(queue) => queue.dequeue(now, rng, dropped),
             Self::Cake(queue) => queue.dequeue(now, rng, dropped),
-            Self::DualPi2(queue) => queue.dequeue(now, dropped),
+            Self::DualPi2(queue) => queue.dequeue(now, rng, dropped),
             Self::Pie(queue) => queue.dequeue(now),
             Self::Step(queue) => queue.dequeue(now),
         }

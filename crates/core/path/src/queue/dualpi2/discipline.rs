@@ -1,6 +1,6 @@
 //! The DualPI2 discipline (RFC 9332, figures 3 and 7).
 
-use uncork_units::Time;
+use uncork_units::{Rng, Time};
 
 use super::DualPi2Spec;
 use super::control::Control;
@@ -16,6 +16,8 @@ const MIN_PACKETS: usize = 1;
 #[derive(Clone, Debug)]
 pub struct DualPi2<T> {
     limit_bytes: u64,
+    /// [`DualPi2Spec::linux`].
+    linux: bool,
     low: Lane<T>,
     classic: Lane<T>,
     control: Control,
@@ -28,8 +30,8 @@ pub struct DualPi2<T> {
 #[derive(Clone, Debug)]
 struct Lane<T> {
     fifo: DropTail<T>,
-    /// Sum of the probabilities since the last signal.
-    sum: Likelihood,
+    /// Sum of the probabilities since the last signal; `None` draws signals at random.
+    sum: Option<Likelihood>,
 }
 
 enum DequeueAction {
@@ -41,9 +43,11 @@ enum DequeueAction {
 impl<T> DualPi2<T> {
     /// Queues with a common limit of `limit_bytes`.
     pub fn new(spec: DualPi2Spec, limit_bytes: u64) -> Self {
-        let lane = || Lane { fifo: DropTail::new(limit_bytes), sum: Likelihood::ZERO };
+        let sum = (!spec.linux).then_some(Likelihood::ZERO);
+        let lane = || Lane { fifo: DropTail::new(limit_bytes), sum };
         Self {
             limit_bytes,
+            linux: spec.linux,
             low: lane(),
             classic: lane(),
             control: Control::new(spec),
@@ -83,14 +87,19 @@ impl<T> DualPi2<T> {
 
     /// The packet that leaves at `now`, possibly marked. Packets dropped before it are passed to
     /// `dropped`.
-    pub fn dequeue(&mut self, now: Time, dropped: &mut impl FnMut(Packet<T>)) -> Option<Queued<T>> {
+    pub fn dequeue(
+        &mut self,
+        now: Time,
+        rng: &mut Rng,
+        dropped: &mut impl FnMut(Packet<T>),
+    ) -> Option<Queued<T>> {
         self.update(now);
         loop {
             let contested = self.low.fifo.packets() > 0 && self.classic.fifo.packets() > 0;
             let side = if contested { self.scheduler.next() } else { self.only() };
             let (mut queued, verdict) = match side {
-                ServedQueue::Low => self.serve_low(now)?,
-                ServedQueue::Classic => self.serve_classic()?,
+                ServedQueue::Low => self.serve_low(now, rng)?,
+                ServedQueue::Classic => self.serve_classic(rng)?,
             };
             let may_leave = match verdict {
                 DequeueAction::Send => true,
@@ -115,27 +124,38 @@ impl<T> DualPi2<T> {
 
     /// Lines 4a to 8j of figure 7. The packet itself counts towards the minimum number of packets,
     /// so that only the last packet of a burst is exempt, as in the note on Linux in A.2.
-    fn serve_low(&mut self, now: Time) -> Option<(Queued<T>, DequeueAction)> {
-        let queue_stands = self.low.fifo.packets() > MIN_PACKETS;
+    fn serve_low(&mut self, now: Time, rng: &mut Rng) -> Option<(Queued<T>, DequeueAction)> {
+        let queue_stands = self.linux || self.low.fifo.packets() > MIN_PACKETS;
         let queued = self.low.fifo.dequeue()?;
+        let delay = now.since(queued.since);
+        let native = if queue_stands { self.control.native(delay) } else { Likelihood::ZERO };
         let coupled = self.control.coupled();
-        let verdict = if self.control.is_overloaded() {
-            let struck = self.low.signals(self.control.classic());
-            if struck { DequeueAction::Drop } else { self.low.mark_at(coupled) }
+        let verdict = if self.is_exempt() {
+            self.low.mark_at(native, rng)
+        } else if self.control.is_overloaded() {
+            let struck = self.low.signals(self.control.classic(), rng);
+            if struck { DequeueAction::Drop } else { self.low.mark_at(coupled, rng) }
         } else {
-            let delay = now.since(queued.since);
-            let native = if queue_stands { self.control.native(delay) } else { Likelihood::ZERO };
-            self.low.mark_at(native.max(coupled))
+            self.low.mark_at(native.max(coupled), rng)
         };
         Some((queued, verdict))
     }
 
     /// Lines 10 to 17 of figure 7. A packet without ECN is dropped instead of marked.
-    fn serve_classic(&mut self) -> Option<(Queued<T>, DequeueAction)> {
+    fn serve_classic(&mut self, rng: &mut Rng) -> Option<(Queued<T>, DequeueAction)> {
         let queued = self.classic.fifo.dequeue()?;
-        let verdict = self.classic.mark_at(self.control.classic());
+        let verdict = if self.is_exempt() {
+            DequeueAction::Send
+        } else {
+            self.classic.mark_at(self.control.classic(), rng)
+        };
         let overload = matches!(verdict, DequeueAction::Mark) && self.control.is_overloaded();
         Some((queued, if overload { DequeueAction::Drop } else { verdict }))
+    }
+
+    /// Whether the packet that was taken out is exempt from signals by probability.
+    fn is_exempt(&self) -> bool {
+        self.linux && self.bytes() < 2 * u64::from(self.largest)
     }
 
     /// Performs the updates of the base probability due by `now`.
@@ -148,17 +168,18 @@ impl<T> DualPi2<T> {
 impl<T> Lane<T> {
     /// recur() of figure 4: true once per 1 / likelihood calls. Unlike there, a sum of exactly 1
     /// counts, so that a likelihood of 1 signals on every call from the first.
-    fn signals(&mut self, likelihood: Likelihood) -> bool {
-        self.sum = self.sum.plus(likelihood);
-        let signals = self.sum >= Likelihood::ONE;
+    fn signals(&mut self, likelihood: Likelihood, rng: &mut Rng) -> bool {
+        let Some(sum) = &mut self.sum else { return likelihood.happens(rng) };
+        *sum = sum.plus(likelihood);
+        let signals = *sum >= Likelihood::ONE;
         if signals {
-            self.sum = self.sum.minus(Likelihood::ONE);
+            *sum = sum.minus(Likelihood::ONE);
         }
         signals
     }
 
-    fn mark_at(&mut self, likelihood: Likelihood) -> DequeueAction {
-        if self.signals(likelihood) { DequeueAction::Mark } else { DequeueAction::Send }
+    fn mark_at(&mut self, likelihood: Likelihood, rng: &mut Rng) -> DequeueAction {
+        if self.signals(likelihood, rng) { DequeueAction::Mark } else { DequeueAction::Send }
     }
 }
 
@@ -177,6 +198,11 @@ mod tests {
         DualPi2::new(DualPi2Spec::parse(params).expect("parameters"), 1 << 30)
     }
 
+    /// For a queue that draws nothing.
+    fn rng() -> Rng {
+        Rng::new(1, 0)
+    }
+
     fn at_micros(micros: u64) -> Time {
         Time::ZERO + TimeDelta::from_micros(micros)
     }
@@ -192,7 +218,7 @@ mod tests {
         let (mut marked, mut lost) = (0, 0);
         for body in 0..100_000 {
             put(&mut queue, Time::ZERO, body, ecn);
-            let left = queue.dequeue(Time::ZERO, &mut |_| lost += 1);
+            let left = queue.dequeue(Time::ZERO, &mut rng(), &mut |_| lost += 1);
             marked += u64::from(left.is_some_and(|left| left.packet.ecn == Ecn::Ce));
         }
         (marked, lost)
@@ -237,10 +263,39 @@ mod tests {
             put(&mut queue, Time::ZERO, body, Ecn::Ect1);
         }
         let marks = [500, 999, 1000, 2000].map(|micros| {
-            let left = queue.dequeue(at_micros(micros), &mut |_| panic!("no drops"));
+            let left = queue.dequeue(at_micros(micros), &mut rng(), &mut |_| panic!("no drops"));
             left.expect("a packet").packet.ecn == Ecn::Ce
         });
         assert_eq!(marks, [false, false, true, false]);
+    }
+
+    /// As Linux: the last packet, too, is marked above the threshold. Signals by probability are drawn, and need two
+    /// packets that wait.
+    #[test]
+    fn linux_marks_the_last_packet_and_draws() {
+        let mut queue = queue("linux");
+        let mut rng = rng();
+        put(&mut queue, Time::ZERO, 0, Ecn::Ect1);
+        let last = queue.dequeue(at_micros(1001), &mut rng, &mut |_| panic!("no drops"));
+        assert_eq!(last.expect("a packet").packet.ecn, Ecn::Ce);
+
+        queue.control.force(Likelihood::millionths(100_000), TimeDelta::from_millis(15));
+        let mut marks = |waiting: u64| {
+            let mut marked = 0;
+            for body in 0..waiting {
+                put(&mut queue, Time::ZERO, body, Ecn::Ect1);
+            }
+            for body in 0..10_000 {
+                put(&mut queue, Time::ZERO, body, Ecn::Ect1);
+                let left = queue.dequeue(Time::ZERO, &mut rng, &mut |_| panic!("no drops"));
+                marked += u64::from(left.expect("a packet").packet.ecn == Ecn::Ce);
+            }
+            marked
+        };
+        assert_eq!(marks(1), 0);
+        // Of 10,000 with a probability of 20 %, with a standard deviation of 40.
+        let marked = marks(1);
+        assert!((1_800..2_200).contains(&marked) && marked != 2_000, "{marked}");
     }
 
     #[test]
@@ -265,7 +320,9 @@ mod tests {
             put(&mut queue, Time::ZERO, body, Ecn::NotEct);
         }
         for body in 0..16_000 {
-            let left = queue.dequeue(Time::ZERO, &mut |_| panic!("no drops")).expect("a packet");
+            let left = queue
+                .dequeue(Time::ZERO, &mut rng(), &mut |_| panic!("no drops"))
+                .expect("a packet");
             classic += u64::from(left.packet.ecn == Ecn::NotEct);
             put(&mut queue, Time::ZERO, body, left.packet.ecn);
         }
@@ -287,7 +344,8 @@ mod tests {
                 put(&mut queue, now, 0, Ecn::NotEct);
             }
             if step % 2 == 0
-                && let Some(left) = queue.dequeue(now, &mut |packet| lost[is_low(&packet)] += 1)
+                && let Some(left) =
+                    queue.dequeue(now, &mut rng(), &mut |packet| lost[is_low(&packet)] += 1)
                 && step > 20_000
             {
                 sent[is_low(&left.packet)] += 1;
@@ -333,8 +391,8 @@ mod tests {
                     (taken, bytes) = (taken + 1, bytes + u64::from(size));
                 } else {
                     let packets = [
-                        late.dequeue(now, &mut |packet| lost.push(packet)),
-                        timed.dequeue(now, &mut |packet| lost_by_timed.push(packet)),
+                        late.dequeue(now, &mut rng(), &mut |packet| lost.push(packet)),
+                        timed.dequeue(now, &mut rng(), &mut |packet| lost_by_timed.push(packet)),
                     ];
                     prop_assert_eq!(packets[0], packets[1]);
                     if let Some(queued) = packets[0] {
