@@ -4,6 +4,7 @@
 mod acks;
 mod counts;
 mod formulas;
+mod kernel;
 mod low_queue;
 mod mixes;
 mod rtt;

@@ -61,18 +61,24 @@ pub(super) fn spec_of(path: PathSpec, flows: Vec<FlowSpec>, seed: u64) -> RunSpe
     }
 }
 
-/// The records of such a run.
+/// The records of a run over one path.
 pub(super) struct Seen {
     mbit: f64,
+    /// Length of what rates and shares count.
+    secs: f64,
     pub(super) flows: Vec<FlowRecord>,
 }
 
 pub(super) fn see(path: &PathSpec, flows: Vec<FlowSpec>, seed: u64) -> Seen {
-    let mbit = path.link.rate.mean().bits_per_sec() as f64 / 1e6;
-    Seen { mbit, flows: run(&spec_of(path.clone(), flows, seed)).flows }
+    Seen::of(&spec_of(path.clone(), flows, seed))
 }
 
 impl Seen {
+    pub(super) fn of(spec: &RunSpec) -> Self {
+        let mbit = spec.paths[0].link.rate.mean().bits_per_sec() as f64 / 1e6;
+        Self { mbit, secs: spec.end.since(spec.warmup).as_secs_f64(), flows: run(spec).flows }
+    }
+
     fn delivered(&self) -> impl Iterator<Item = f64> {
         self.flows.iter().map(|flow| flow.delivered_after_warmup() as f64)
     }
@@ -85,14 +91,12 @@ impl Seen {
     /// The part of the link that carried payload and its headers, in percent.
     pub(super) fn used(&self) -> f64 {
         let bits = self.delivered().sum::<f64>() * 8.0 * f64::from(PACKET_BYTES);
-        let secs = (SECS - WARMUP_SECS) as f64;
-        bits / f64::from(MSS_BYTES) / (self.mbit * 1e4 * secs)
+        bits / f64::from(MSS_BYTES) / (self.mbit * 1e4 * self.secs)
     }
 
     /// Segments per second of a flow.
     pub(super) fn segments_per_sec(&self, flow: usize) -> f64 {
-        let secs = (SECS - WARMUP_SECS) as f64;
-        self.flows[flow].delivered_after_warmup() as f64 / f64::from(MSS_BYTES) / secs
+        self.flows[flow].delivered_after_warmup() as f64 / f64::from(MSS_BYTES) / self.secs
     }
 
     /// Milliseconds in queues that 99 % of the first flow's packets did not exceed, its start included.
