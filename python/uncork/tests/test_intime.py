@@ -146,6 +146,33 @@ def test_calendar_is_read_back(tmp_path: Path) -> None:
     assert (found.kind, found.burn_in, found.spans) == (calendar.kind, calendar.burn_in, calendar.spans)
 
 
+def of_shares(path: Path, places: str, shares: str) -> str:
+    """The design of a calendar with days in which the places have these twentieths of treated traffic."""
+    lines = ["since,until,place,treated,pair,counts_from"]
+    for day, of_day in enumerate(shares.split()):
+        for place, share in zip(places, of_day.split("/"), strict=True):
+            times = [f"2026-11-{day + at:02d}T{hour}:00Z" for at, hour in ((1, "00"), (2, "00"), (1, "01"))]
+            lines.append(f"{times[0]},{times[1]},{place},{int(share) / 20},{day // 2},{times[2]}")
+    path.write_text("\n".join(lines) + "\n")
+    return read_calendar(path).kind
+
+
+def test_two_shares_are_paired_links_only_where_two_places_exchange_them(tmp_path: Path) -> None:
+    path = tmp_path / "c.csv"
+    assert of_shares(path, "ab", "1/19 19/1 19/1 1/19") == "paired links"
+    assert of_shares(path, "ab", "1/19 1/19") == "steps of the share"
+    assert of_shares(path, "abc", "1/19/1 19/1/19") == "steps of the share"
+    assert of_shares(path, "a", "1 19 1 19") == "steps of the share"
+
+
+def test_a_calendar_that_was_cut_has_the_line(tmp_path: Path) -> None:
+    path = tmp_path / "c.csv"
+    of_shares(path, "a", "1 19")
+    path.write_text(path.read_text() + "2026-01-01T00:00:00Z,2026-01-02T00:00:00Z,a\n")
+    with pytest.raises(InputError, match="line 4: a value is missing"):
+        read_calendar(path)
+
+
 def test_times_of_a_calendar_without_an_offset_are_utc(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -35,8 +35,8 @@ PLACEHOLDERS: Final = frozenset(
 NEARLY_ALL: Final = 0.99
 """Share of an arm's records from which it runs one controller. Of less, the rest fell back to another."""
 
-SAME_SHARE: Final = 0.005
-"""Propensities that differ by less are one step of the share."""
+SAME_SHARE: Final = 1.02
+"""Propensities that differ by this factor and a slot are one step of the share."""
 
 MIXED: Final = 0.02
 """Part of the records that may be of hours in which shares change."""
@@ -164,11 +164,11 @@ class Traffic:
                 ends = float(str(row["lowest"])), float(str(row["highest"]))
                 days.setdefault(_number(row["hour"]) * HOUR_NS // DAY_NS, []).append(ends)
         spans = {day: (min(e[0] for e in ends), max(e[1] for e in ends)) for day, ends in days.items()}
-        return {day: low for day, (low, high) in sorted(spans.items()) if high - low <= SAME_SHARE}
+        return {day: low for day, (low, high) in sorted(spans.items()) if not _differ((low, high))}
 
 
 def _differ(shares: Sequence[float]) -> bool:
-    return bool(shares) and max(shares) - min(shares) > SAME_SHARE
+    return bool(shares) and max(shares) > SAME_SHARE * min(shares) + 1 / PROPENSITY_STEPS
 
 
 def known_controller(name: object) -> str:

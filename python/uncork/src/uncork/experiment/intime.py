@@ -43,6 +43,8 @@ def read_calendar(path: Path) -> Calendar:
         raise InputError(
             f"--calendar {path}", "not a calendar", "use the schedule.csv that design has written"
         )
+    if short := next((n for n, line in enumerate(lines, 2) if None in map(line.get, COLUMNS)), None):
+        raise InputError(f"--calendar {path}, line {short}", "a value is missing", "copy the file again")
     try:
         spans = tuple(_span(line) for line in lines)
         burn_in = _unix(lines[0]["counts_from"]) - spans[0].since
@@ -52,11 +54,26 @@ def read_calendar(path: Path) -> Calendar:
         ) from None
     if len({span.until - span.since for span in spans}) != 1:
         raise InputError(f"--calendar {path}", "its spans are not of one length")
-    shares = {span.treated for span in spans}
-    kind = (
-        "switchback" if shares <= {0.0, 1.0} else "paired links" if len(shares) == 2 else "steps of the share"
-    )
+    is_switchback = {span.treated for span in spans} <= {0.0, 1.0}
+    kind = "switchback" if is_switchback else "paired links" if _is_paired(spans) else "steps of the share"
     return Calendar(kind, 0, burn_in, spans)
+
+
+def _is_paired(spans: Sequence[Span]) -> bool:
+    """Whether two places have two shares, and exchange them between the spans of each pair."""
+    low, high = min(span.treated for span in spans), max(span.treated for span in spans)
+    treated: dict[int, set[str]] = {}
+    for span in spans:
+        if span.treated not in (low, high):
+            return False
+        treated.setdefault(span.since, set()).update([span.place] if span.treated == high else [])
+    times = [treated[since] for since in sorted(treated)]
+    is_one_each = all(len(of) == 1 for of in times) and len({span.place for span in spans}) == 2
+    return (
+        is_one_each
+        and len(times) % 2 == 0
+        and all(a != b for a, b in zip(times[::2], times[1::2], strict=True))
+    )
 
 
 def _span(line: Mapping[str, str]) -> Span:

@@ -404,24 +404,25 @@ def _policy(counts: Counts) -> Finding | None:
     if not counts.policies:
         return None
     names = sorted({row["policy"] for row in counts.policies}, key=lambda name: _since(counts, name))
-    propensities: dict[str, set[float]] = {}
+    of_arms: dict[str, dict[str, set[float]]] = {}
     for row in counts.policies:
         values = {row["propensity"], row["most"]} - {None}
-        propensities.setdefault(row["arm"], set()).update(round(value, 6) for value in values)
-    moved = sorted(arm for arm, values in propensities.items() if len(values) > 1)
+        of_policy = of_arms.setdefault(row["arm"], {}).setdefault(row["policy"], set())
+        of_policy.update(round(value, 6) for value in values)
+    shares = {arm: set.union(*of.values()) for arm, of in of_arms.items()}
+    moved = sorted(arm for arm, of in of_arms.items() if any(it != shares[arm] for it in of.values() if it))
+    several = sorted(arm for arm, values in shares.items() if len(values) > 1)
     numbers = {"policies": float(len(names))} | {
-        f"propensities_{arm}": float(len(propensities[arm])) for arm in moved
+        f"propensities_{arm}": float(len(shares[arm])) for arm in several
     }
-    if len(names) < 2 and not moved:
-        return _finding("policy", "ok", "One policy was active all the time.", numbers=numbers)
+    if len(names) < 2:
+        weighed = f" Shares of {', '.join(several)} differ between records, which count by propensity."
+        sentence = "One policy was active all the time." + weighed * bool(several)
+        return _finding("policy", "ok", sentence, numbers=numbers)
     since = ", ".join(f"{name} from {date(_since(counts, name), '%Y-%m-%d %H:%M')}" for name in names)
     if moved:
         sentence = f"The policy changed ({since}), and with it the share of the arm {', '.join(moved)}."
         remedy = "Analyse each share on its own (--since, --until): units that joined later differ."
-        if len(names) < 2:
-            sentence = f"The share of the arm {', '.join(moved)} differs between records of one policy."
-            remedy = "Analyse each share on its own (--where): the arms' mixes differ."
-            return _finding("policy", "warning", sentence, remedy, numbers)
         return _finding("policy", "blocks", sentence, remedy, numbers)
     remedy = "Fine if the arms stayed the same. Otherwise analyse each policy on its own (--since, --until)."
     return _finding("policy", "warning", f"The policy changed: {since} UTC.", remedy, numbers)

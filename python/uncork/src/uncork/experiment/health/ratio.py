@@ -28,6 +28,9 @@ CELLS_BLOCK: Final = 0.1
 
 MAX_NAMED: Final = 5
 
+MAX_UNKNOWN: Final = 0.01
+"""Part of the units that may lack a propensity where those of the others differ: they are left out."""
+
 CAUSES: Final = (
     "Find out where units are lost or counted twice: a server of one arm fails, records are lost, a bot has "
     "many cookies."
@@ -69,9 +72,7 @@ def planned(units: UnitCounts, declared: float | None) -> Planned:
     known = [sorted(p for p in arm if p is not None) for arm in (units.control, units.treated)]
     if not all(known):
         return Planned(0.5, "assumed")
-    if max(map(len, known)) > 1 and (
-        unknown := sum(arm.get(None, 0) for arm in (units.control, units.treated))
-    ):
+    if max(map(len, known)) > 1 and (unknown := _unknown(units)) > MAX_UNKNOWN * _all(units):
         problem = f"{unknown:,} units have no arm_propensity, and those of the others differ"
         return Planned(None, "recorded", problem)
     if min(known[0][0], known[1][0]) <= 0:
@@ -83,6 +84,14 @@ def planned(units: UnitCounts, declared: float | None) -> Planned:
         problem = f"the propensities of the arms are {control:g} and {treated:g}, more than 1 together"
         return Planned(treated / (control + treated), "recorded", problem)
     return Planned(treated / (control + treated), "recorded")
+
+
+def _unknown(units: UnitCounts) -> int:
+    return sum(arm.get(None, 0) for arm in (units.control, units.treated))
+
+
+def _all(units: UnitCounts) -> int:
+    return sum(sum(arm.values()) for arm in (units.control, units.treated))
 
 
 def check_ratio(units: UnitCounts | None, plan: Planned, arms: tuple[str, str]) -> Finding:
