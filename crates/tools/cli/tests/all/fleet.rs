@@ -255,6 +255,8 @@ fn agent_with_a_wrong_default_or_pause_does_not_start() {
     let report = fs::read(scratch.path("store/reports/edge1.json")).unwrap();
     let report: Value = serde_json::from_slice(&report).unwrap();
     assert!(report["every_s"].as_u64().unwrap() > 6000, "{report}");
+    let fails = run(&scratch, &format!("{line} --apply false"), 1);
+    assert!(fails.contains("version 1 is waiting: `false` ended with exit status: 1"), "{fails}");
     // What it shall run is not known before the store was read.
     fs::rename(scratch.path("store"), scratch.path("away")).unwrap();
     let away = run(&scratch, line, 1);

@@ -188,7 +188,8 @@ fn line(report: &Report, undelivered: Option<&StoreError>) -> String {
     let line = if is_another {
         format!("{there} is active instead of {}{error}", version(report.wanted))
     } else {
-        format!("{there} is active{error}")
+        let is = if report.state == HostState::Waiting { "is waiting" } else { "is active" };
+        format!("{there} {is}{error}")
     };
     let lost = undelivered.filter(|_| is_lost(undelivered));
     let lost = lost.map(|error| format!("; report not written: {error}")).unwrap_or_default();
