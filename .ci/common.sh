@@ -3,6 +3,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # A build from nothing gains nothing from incremental compilation, and panics name their lines without tables of lines.
 [[ -d target/debug ]] || export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0
+# Images of Python set it. Then each command of the tests compiles all that it imports.
+unset PYTHONDONTWRITEBYTECODE
 package=python/uncork
 python=target/python
 
