@@ -66,6 +66,8 @@ enum {
 #define TIMED_OUT 8
 /* 100 kB had left before the latest round trip. */
 #define HAD_SENT_ENOUGH 16
+/* A round trip was counted before the kernel reported it. */
+#define COUNTED_EARLY 32
 /* What ended it. */
 #define BY_LOSS 1
 #define BY_MARK 2
@@ -85,13 +87,20 @@ struct sock {
 	u32 sk_pacing_status;
 };
 
+struct tcp_congestion_ops {
+	char name[NAME];
+};
+
+struct inet_connection_sock {
+	const struct tcp_congestion_ops *icsk_ca_ops;
+};
+
 struct tcp_rack {
-	u64 mstamp; /* when the packet left that was sent last of all that arrived */
+	u32 end_seq; /* of the packet that was sent last of all that arrived */
 };
 
 struct tcp_sock {
 	struct tcp_rack rack;
-	u64 tcp_mstamp; /* now */
 	u32 delivered_ce;
 	u32 prior_cwnd;
 	u32 prior_ssthresh;
@@ -643,17 +652,17 @@ static always_inline void note_exit(struct bpf_sock_ops *ops, struct start *star
 	start->exit_window = narrow(window);
 }
 
-/* Whether a packet has arrived that was sent since the latest round trip began. */
+/* Whether new data has arrived that was sent since the latest round trip began. */
 static always_inline int has_round_ended(struct bpf_sock_ops *ops, const struct start *start, struct tcp_sock *tcp)
 {
 	u32 acknowledged = ops->snd_una;
 
 	if (!start->rounds)
 		return acknowledged != start->first || ops->sacked_out;
-	return tcp && !is_before(tcp->rack.mstamp, start->round_began);
+	return tcp && is_before(start->round_end, tcp->rack.end_seq);
 }
 
-static always_inline void count_round(struct bpf_sock_ops *ops, struct start *start, struct tcp_sock *tcp)
+static always_inline void count_round(struct bpf_sock_ops *ops, struct start *start)
 {
 	u32 next = ops->snd_nxt, acknowledged = ops->snd_una;
 
@@ -665,8 +674,7 @@ static always_inline void count_round(struct bpf_sock_ops *ops, struct start *st
 		start->flags |= HAD_SENT_ENOUGH;
 	if (start->rounds == EARLY_ROUNDS)
 		start->early_end = next;
-	if (tcp)
-		start->round_began = tcp->tcp_mstamp;
+	start->round_end = next;
 }
 
 /* Whether nothing remains to be seen: packets of the start and of the first round trips may still be lost. */
@@ -678,15 +686,21 @@ static always_inline int is_over(const struct start *start, u32 acknowledged)
 	       !is_before(acknowledged, start->early_end) && !is_before(acknowledged, start->exit_end);
 }
 
+/* Whether the kernel's socket has more to say: mostly in the first round trip, and when slow start has ended. */
+static always_inline int needs_socket(struct bpf_sock_ops *ops, const struct start *start)
+{
+	return !(start->flags & (WAS_PACED | WAS_NOT_PACED)) || start->flags & COUNTED_EARLY ||
+	       (!start->exit && ops->snd_ssthresh < TCP_INFINITE_SSTHRESH);
+}
+
 /* The kernel reports the round-trip time once for each, when the first of its packets is acknowledged. No answer has left yet. */
 static always_inline void end_round(struct bpf_sock_ops *ops, struct start *start)
 {
-	struct tcp_sock *tcp = tcp_sock_of(ops);
+	struct tcp_sock *tcp = needs_socket(ops, start) ? tcp_sock_of(ops) : 0;
 
 	note_pacing(start, tcp);
-	/* In recovery, a round trip may have been counted already. */
-	if (!tcp || has_round_ended(ops, start, tcp))
-		count_round(ops, start, tcp);
+	if (!(start->flags & COUNTED_EARLY) || !tcp || has_round_ended(ops, start, tcp))
+		count_round(ops, start);
 	note_exit(ops, start, tcp);
 	if (is_over(start, ops->snd_una))
 		bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags & ~REPORT_START);
@@ -705,8 +719,10 @@ static always_inline void resent(struct bpf_sock_ops *ops)
 		return;
 	start = &kept->start;
 	tcp = tcp_sock_of(ops);
-	if (start->rounds < MAX_ROUNDS && has_round_ended(ops, start, tcp))
-		count_round(ops, start, tcp);
+	if (start->rounds < MAX_ROUNDS && has_round_ended(ops, start, tcp)) {
+		count_round(ops, start);
+		start->flags |= COUNTED_EARLY;
+	}
 	if (start->rounds < EARLY_ROUNDS || is_before(sequence, start->early_end))
 		start->early_resent = narrow(start->early_resent + packets);
 	if (!start->exit || is_before(sequence, start->exit_end))
@@ -820,25 +836,36 @@ static always_inline void listens(struct bpf_sock_ops *ops)
 }
 
 /* The connection ends, its start perhaps with it. */
-static always_inline void end_start(struct bpf_sock_ops *ops, struct start *start)
+static always_inline void end_start(struct bpf_sock_ops *ops, struct start *start, struct tcp_sock *tcp)
 {
-	struct tcp_sock *tcp;
-
 	if (!(start->flags & OBSERVED))
 		return;
 	start->mss = ops->mss_cache;
 	if (start->rounds >= MAX_ROUNDS)
 		return;
-	tcp = tcp_sock_of(ops);
 	note_pacing(start, tcp);
 	note_exit(ops, start, tcp);
 	if (!start->rounds_to_100kb && ops->snd_una - start->first >= SMALL_RESPONSE)
 		start->rounds_to_100kb = start->rounds ? start->rounds : 1;
 }
 
+/* The name of the connection's controller. To ask for it costs more than to read it. */
+static always_inline void name_controller(struct bpf_sock_ops *ops, struct tcp_sock *tcp, char *name)
+{
+	const struct tcp_congestion_ops *controller = tcp ? ((struct inet_connection_sock *)tcp)->icsk_ca_ops : 0;
+
+	if (controller) {
+		((u64 *)name)[0] = ((const u64 *)controller->name)[0];
+		((u64 *)name)[1] = ((const u64 *)controller->name)[1];
+	} else {
+		bpf_getsockopt(ops, IPPROTO_TCP, TCP_CONGESTION, name, NAME);
+	}
+}
+
 static always_inline void end(struct bpf_sock_ops *ops)
 {
 	struct end end = {};
+	struct tcp_sock *tcp;
 	struct kept *kept;
 	u32 zero = 0;
 	u64 *count;
@@ -849,14 +876,15 @@ static always_inline void end(struct bpf_sock_ops *ops)
 	kept = kept_of(end.cookie);
 	if (!kept)
 		return;
-	end_start(ops, &kept->start);
+	tcp = tcp_sock_of(ops);
+	end_start(ops, &kept->start, tcp);
 	end.decision = kept->decision;
 	end.start = kept->start;
 	/* After it was read: an exchange is a barrier. */
 	__sync_lock_test_and_set(&kept->cookie, end.cookie | ENDED);
 	if (end.decision.flags & LISTENER)
 		return;
-	bpf_getsockopt(ops, IPPROTO_TCP, TCP_CONGESTION, end.active, NAME);
+	name_controller(ops, tcp, end.active);
 	/* Without a reader the ring is full. Readers look by themselves: waking them costs more. */
 	if (bpf_ringbuf_output(&ends, &end, sizeof(end), NO_WAKEUP)) {
 		count = lookup(&lost, &zero);

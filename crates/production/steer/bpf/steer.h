@@ -35,8 +35,8 @@ struct decision {
 
 /* How a connection started, while a recorder reads (steer.bpf.c). Mirrored in src/start.rs. */
 struct start {
-	u32 first, early_end, exit_end; /* sequence numbers: where the data began, and what the first two round trips and the start end before */
-	u32 round_began; /* the kernel's microseconds */
+	/* Sequence numbers: where the data began, and what the first two round trips, the start and the latest round trip end before. */
+	u32 first, early_end, exit_end, round_end;
 	u32 lost; /* packets of the start that were sent again */
 	u16 early_resent; /* packets of the first two round trips that were sent again */
 	u16 exit_window, exit_in_flight; /* packets */

@@ -26,7 +26,7 @@ const PACED: u32 = u32::MAX - 1;
 pub(crate) const STEER: [Layout; 13] = [
     layout!(Decision = "decision": policy, unit, outcome, flags, window),
     layout!(ConnectionEntry = "kept": decision, start, cookie),
-    layout!(StartFigures = "start": first, early_end, exit_end, round_began, lost, early_resent, exit_window, exit_in_flight, mss,
+    layout!(StartFigures = "start": first, early_end, exit_end, round_end, lost, early_resent, exit_window, exit_in_flight, mss,
             rounds, rounds_to_100kb, exit, flags),
     layout!(PolicyHead = "head": policy, opened, others, tai_offset, roots, has_ports, has_windows, listener, inherited),
     layout!(TableLine = "line": words),

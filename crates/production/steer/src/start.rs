@@ -20,10 +20,10 @@ const MAX_ROUNDS: u8 = 64;
 pub(crate) struct StartFigures {
     /// Where the data began.
     pub(crate) first: u32,
-    /// The end of what was sent in the first two round trips, and until slow start ended.
+    /// The end of what was sent in the first two round trips, until slow start ended, and until the latest round trip began.
     pub(crate) early_end: u32,
     pub(crate) exit_end: u32,
-    pub(crate) round_began: u32,
+    pub(crate) round_end: u32,
     pub(crate) lost: u32,
     pub(crate) early_resent: u16,
     pub(crate) exit_window: u16,
