@@ -31,7 +31,7 @@ pub struct Service {
     /// End of the connection, since 1970 (UTC): only of `uncork steer record --client-ports`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_unix_ns: Option<u64>,
-    /// Packets of the initial window, as the kernel had it: only of `uncork steer record`.
+    /// Packets of the initial window, as the kernel had it: only under a policy of `uncork steer`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial_window: Option<u32>,
     /// Name of the client's network: only of `uncork steer record --networks`.
