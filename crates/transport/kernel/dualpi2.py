@@ -8,6 +8,9 @@ it (dualpi2_in_guest.py). A line of the output is a run: utilisation, what the p
 queue, and which were marked or dropped. `cargo test -p uncork-sim --test all l4s::kernel -- --ignored` plays the same
 in the simulator, and puts both on the page.
 
+With --udp-prague the sender and receiver of github.com/L4STeam/udp_prague play, too, built by its `make`: Prague by
+those who defined it, over UDP.
+
 In virtual time (qemu.py) it does not matter how busy this machine is. A second at 100 Mbit/s takes four. Needs what
 kernels.py needs, and iproute2; no root.
 """
@@ -35,7 +38,8 @@ IN_GUEST = Path(__file__).with_name("dualpi2_in_guest.py")
 # Of a guest.
 LIMIT_S = 2 * 3600
 SECONDS, WARMUP = 20, 5
-PRAGUE, CUBIC, CUBIC_ECN, BBR = ("uncork_prague", "l4s"), ("cubic", "none"), ("cubic", "classic"), ("bbr", "none")
+PRAGUE, UDP_PRAGUE = ("uncork_prague", "l4s"), ("udp_prague", "l4s")
+CUBIC, CUBIC_ECN, BBR = ("cubic", "none"), ("cubic", "classic"), ("bbr", "none")
 # As the simulator's test names them.
 MIXES = {
     "prague": [PRAGUE],
@@ -46,14 +50,19 @@ MIXES = {
     "prague and cubic, ECN": [PRAGUE, CUBIC_ECN],
     "prague and bbr1": [PRAGUE, BBR],
     "prague and prague": [PRAGUE, PRAGUE],
+    "udp_prague": [UDP_PRAGUE],
+    "udp_prague and cubic": [UDP_PRAGUE, CUBIC],
 }
+DATAGRAMS = ["udp_prague", "udp_prague and cubic"]
 FEW = ["prague", "prague and cubic", "prague and cubic, ECN"]
 # Mbit/s, ms, who cuts bursts into segments (`run.offload` of a scenario), and the mixes there.
 PATHS = [
     (20, 10, "none", FEW),
     (20, 10, "host", FEW),
+    (40, 20, "none", FEW),
     (40, 20, "host", FEW),
-    (100, 10, "host", list(MIXES)),
+    (100, 10, "none", ["prague"]),
+    (100, 10, "host", [mix for mix in MIXES if mix not in DATAGRAMS]),
 ]
 INIT = """#!/bin/busybox sh
 . /start.sh
@@ -80,12 +89,14 @@ def cells(of: Run) -> list[dict[str, Any]]:
     return [{**common, "mix": mix, "flows": [(*kind, starts.random()) for kind in MIXES[mix]]} for mix in mixes]
 
 
-def play(uncork: Path, of: Run) -> list[dict[str, Any]]:
+def play(arguments: argparse.Namespace, of: Run) -> list[dict[str, Any]]:
     """What the guest says of its runs."""
     parts = kernels.packages(KERNEL)
-    files = kernels.guest(parts, uncork, MODULES)
+    files = kernels.guest(parts, arguments.uncork, MODULES)
     for program, name in PROGRAMS.items():
         files.program(f"bin/{name}", qemu.installed(program))
+    for program in ("udp_prague_sender", "udp_prague_receiver") if arguments.udp_prague else ():
+        files.program(f"bin/{program}", arguments.udp_prague / program)
     files.script("play.py", IN_GUEST)
     files.file("init", INIT.replace("CELLS", json.dumps(cells(of))).encode())
     said = qemu.play(kernels.image(parts), files, LIMIT_S)
@@ -98,7 +109,7 @@ def play(uncork: Path, of: Run) -> list[dict[str, Any]]:
 
 def row(cell: dict[str, Any]) -> list[str]:
     flows = cell["flows"]
-    l4s = [flow for flow, kind in zip(flows, MIXES[cell["mix"]], strict=True) if kind == PRAGUE]
+    l4s = [flow for flow, (_, ecn) in zip(flows, MIXES[cell["mix"]], strict=True) if ecn == "l4s"]
     in_l, marked = (sum(flow[key] for flow in l4s) for key in ("came", "marked"))
     # What this course rests on: every packet of Prague has ECT(1), and the wire agrees with the discipline.
     if any(flow["ect1"] != flow["came"] for flow in l4s) or cell["not_kept"]:
@@ -117,17 +128,21 @@ def row(cell: dict[str, Any]) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--uncork", type=Path, required=True, metavar="PROGRAM", help="the program")
+    parser.add_argument("--udp-prague", type=Path, metavar="DIRECTORY", help="where its programs are")
     parser.add_argument("--seeds", type=int, default=2, help="(2)")
     parser.add_argument("--jobs", type=int, default=2, help="guests at a time (2)")
     arguments = parser.parse_args()
     if not arguments.uncork.is_file():
         parser.error(f"{arguments.uncork} is not there; build it: cargo build --release --features full")
     kernels.packages(KERNEL)
-    runs = [(*path, seed) for path in PATHS for seed in range(1, arguments.seeds + 1)]
+    seeds = range(1, arguments.seeds + 1)
+    runs: list[Run] = [(*path, seed) for path in PATHS for seed in seeds]
+    if arguments.udp_prague:
+        runs += [(*path[:3], DATAGRAMS, seed) for path in PATHS if path[2] == "host" for seed in seeds]
     out = csv.writer(sys.stdout, delimiter="\t", lineterminator="\n")
     out.writerow([*CELL, *OF_RUN, *OF_FLOW, *(f"other_{name}" for name in OF_FLOW)])
     with ThreadPoolExecutor(arguments.jobs) as pool:
-        for found in pool.map(lambda one: play(arguments.uncork, one), runs):
+        for found in pool.map(lambda one: play(arguments, one), runs):
             out.writerows(map(row, found))
             sys.stdout.flush()
 

@@ -188,6 +188,32 @@ class Flow:
         self.client.close()
 
 
+class Datagrams:
+    """An endless download by udp_prague."""
+
+    def __init__(self, port: int, start: float) -> None:
+        self.port, self.start = str(port), start
+        self.ends: list[subprocess.Popen[bytes]] = []
+        self.threads = [threading.Thread(target=self.run, daemon=True)]
+
+    def run(self) -> None:
+        time.sleep(self.start)
+        to = ["-q", "-m", "1472", "-p", self.port]
+        sender = subprocess.Popen(["udp_prague_sender", *to], stdout=subprocess.DEVNULL)
+        time.sleep(0.1)
+        receive = ["ip2", "netns", "exec", "client", "udp_prague_receiver", *to, "-c", "-a", SERVER_ADDRESS]
+        self.ends = [sender, subprocess.Popen(receive, stdout=subprocess.DEVNULL)]
+
+    def close(self) -> None:
+        for end in self.ends:
+            end.kill()
+            end.wait()
+
+
+def flow_of(port: int, controller: str, ecn: str, start: float) -> Flow | Datagrams:
+    return Datagrams(port, start) if controller == "udp_prague" else Flow(port, controller, ecn, start)
+
+
 def attributes(data: bytes) -> dict[int, bytes]:
     """Of netlink."""
     found, at = {}, 0
@@ -253,7 +279,7 @@ def play(cell: dict[str, Any]) -> None:
     set_path(cell)
     packets = int(cell["mbit"] * 1e6 / 8 / PACKET_BYTES * cell["seconds"] * 1.1) + 2000
     came, left = (Wire(device, packets) for device in ("in", "out"))
-    flows = [Flow(FIRST_PORT + place, *flow) for place, flow in enumerate(cell["flows"])]
+    flows = [flow_of(FIRST_PORT + place, *flow) for place, flow in enumerate(cell["flows"])]
     began_ns, idle = time.time_ns(), idle_seconds()
     for flow in flows:
         for thread in flow.threads:

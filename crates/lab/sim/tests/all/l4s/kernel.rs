@@ -69,9 +69,13 @@ fn measured(text: &str) -> BTreeMap<Cell<'_>, Vec<Figures>> {
     found
 }
 
+/// `udp_prague` is Prague by others. The simulator has its own.
 fn kinds(mix: &str) -> Vec<Kind> {
     let known = [PRAGUE, CUBIC, CUBIC_ECN, BBR1];
-    let kind = |name: &str| known.into_iter().find(|kind| kind.name == name).expect("a known mix");
+    let kind = |name: &str| {
+        let name = name.trim_start_matches("udp_");
+        known.into_iter().find(|kind| kind.name == name).expect("a known mix")
+    };
     mix.split(" and ").map(kind).collect()
 }
 
