@@ -88,6 +88,16 @@ def test_analyze__shares_differ__the_same_from_rollups(tmp_path: Path) -> None:
     ) == without_checks(of_records)
 
 
+def test_analyze__shares_differ_and_records_have_no_unit__finds_no_effect(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    table = pq.read_table(drawn(path, "mirrored")).drop_columns(["arm_unit"])
+    pq.write_table(table, path)
+    found = document(tmp_path, str(path), "--by", "listener")
+    primary = next(row for row in found["scorecard"] if row["role"] == "primary")
+    assert 0.85 < primary["effect"]["ratio"] < 1.15
+    assert primary["control"] == pytest.approx(primary["treated"], rel=0.15)
+
+
 def test_analyze__both_arms_grow_alike__records_count_as_they_are(tmp_path: Path) -> None:
     day = np.arange(UNITS) % 14
     table = pq.read_table(records(tmp_path / "a.parquet", np.full(UNITS, 0.5), np.full(UNITS, 2e7), day))

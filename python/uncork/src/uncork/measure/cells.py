@@ -68,7 +68,7 @@ def assemble(tables: Tables, texts: Texts, arms: tuple[str, ...]) -> Reduced:
         rejected={reason: count for reason, count in (missing | impossible).items() if count},
         outside=int(rows[outside].sum()),
         records=_by_bucket(tables.units, "rows", grid),
-        weighting=PER_CLIENT if any(part.whole == WEIGHT for part in tables.parts) else PER_RECORD,
+        weighting=PER_CLIENT if any(part.whole % WEIGHT == 0 for part in tables.parts) else PER_RECORD,
     )
 
 

@@ -11,6 +11,7 @@ sent again, responses broken off) are sums over all records: they are the price 
 """
 
 import importlib.util
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -37,8 +38,8 @@ Keep = Callable[[ir.Table], ir.Table]
 PROPENSITY = "own propensity"
 PROPENSITY_STEPS = 10_000
 """Slots of a policy: propensities are multiples of 0.01 %."""
-FINE = 64
-"""Parts of a count of a ratio that counts by propensity."""
+FINE_BITS = 20
+"""Of the parts of a count that counts by propensity."""
 View = tuple[str, ...]
 """The keys by which records are counted."""
 
@@ -437,11 +438,13 @@ def by_propensity(part: Part) -> Part:
     for arm in pc.unique(table["arm"]):
         rows = np.asarray(pc.equal(table["arm"], arm).to_numpy())
         factor[rows] *= base[rows].sum() / max(float((base * factor)[rows].sum()), 1e-300)
-    scale = FINE if part.metric.kind == "ratio" else 1
-    for name in amounts:
-        counts = np.asarray(table[name].cast(pa.float64()).to_numpy())
-        weighed = pa.array(np.rint(counts * factor * scale).astype(np.int64))
-        table = table.set_column(table.column_names.index(name), name, weighed)
+    weighed = {name: np.asarray(table[name].cast(pa.float64()).to_numpy()) * factor for name in amounts}
+    largest = max(float(counts.sum()) for counts in weighed.values())
+    # Parts of a count, as many as sums in 63 bits have room for.
+    scale = 2 ** max(0, min(FINE_BITS, 62 - math.frexp(largest)[1]))
+    for name, counts in weighed.items():
+        column = pa.array(np.rint(counts * scale).astype(np.int64))
+        table = table.set_column(table.column_names.index(name), name, column)
     return Part(part.metric, table, part.whole * scale)
 
 
