@@ -361,6 +361,16 @@ def test_demo_is_the_same_for_a_seed() -> None:
     assert not generator.table(3, 0.02).equals(generator.table(4, 0.02))
 
 
+def test_growthbook_export_has_responses_alone(tmp_path: Path) -> None:
+    """A connection has all of its responses once more."""
+    table = pq.read_table(records()).slice(0, 500)
+    at = table.column_names.index("service_scope")
+    connections = table.set_column(at, "service_scope", pa.array(["connection"] * len(table)))
+    pq.write_table(pa.concat_tables([table, connections]), tmp_path / "both.parquet")
+    assert main(["export", "growthbook", str(tmp_path / "both.parquet"), "-o", str(tmp_path)]) == 0
+    assert pq.read_metadata(tmp_path / "facts.parquet").num_rows == len(table)
+
+
 def test_growthbook_export_can_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["export", "growthbook", records(), "-o", str(tmp_path), "--datasource", "ds_1"]
     assert main([*command, "--primary", "throughput:p50"]) == 0

@@ -165,6 +165,24 @@ def test_two_shares_are_paired_links_only_where_two_places_exchange_them(tmp_pat
     assert of_shares(path, "a", "1 19 1 19") == "steps of the share"
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("2026-11-02T01:00Z", "2026-11-02T02:00Z", "line 3: another length or burn-in"),
+        ("2026-11-02T00:00Z,2026-11-03T00:00Z", "2026-11-02T06:00Z,2026-11-03T06:00Z", "line 3: "),
+        ("2026-11-02T00:00Z,2026-11-03T00:00Z", "2026-10-02T00:00Z,2026-10-03T00:00Z", "line 3: "),
+    ],
+)
+def test_a_calendar_off_its_grid_has_the_line(old: str, new: str, problem: str, tmp_path: Path) -> None:
+    """Spans are found by the time since the first one."""
+    path = tmp_path / "c.csv"
+    of_shares(path, "a", "1 19")
+    first, second = path.read_text().rsplit("\n", 2)[:2]
+    path.write_text(f"{first}\n{second.replace(old, new)}\n")
+    with pytest.raises(InputError, match=problem):
+        read_calendar(path)
+
+
 def test_a_calendar_that_was_cut_has_the_line(tmp_path: Path) -> None:
     path = tmp_path / "c.csv"
     of_shares(path, "a", "1 19")

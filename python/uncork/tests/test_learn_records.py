@@ -481,6 +481,7 @@ def test_errors_name_place_and_remedy(tmp_path: Path, capsys: pytest.CaptureFixt
         ([*common, "--key", KEY, "--guardrail", "first_byte:p90=10%"], "is not a ratio"),
         ([*common, "--key", KEY, "--unit", "client"], "is not a unit"),
         (["explain", str(tmp_path), "192.0.2.1"], "no version is active"),
+        (["explain", str(tmp_path), "192.0.2.1", "--asn", "64501x"], "--asn 64501x: not an AS"),
         (["apply", str(tmp_path)], "no version yet"),
         (["pin", str(tmp_path), "203.0.113.7/24", "bbr"], "host bits set"),
         (["freeze", str(tmp_path), "Peru"], "is not an entry"),

@@ -183,12 +183,3 @@ def _write_rows(path: Path, of: ir.Table) -> None:
 
 def _json(of: object) -> str:
     return json.dumps(of, ensure_ascii=False, indent=1) + "\n"
-
-
-def within(records: ir.Table, since: int | None, until: int | None) -> ir.Table:
-    """Records of a window of time, in nanoseconds since 1970."""
-    if since is not None:
-        records = records.filter(records["service_start_unix_ns"] >= since)
-    if until is not None:
-        records = records.filter(records["service_start_unix_ns"] < until)
-    return records

@@ -47,16 +47,29 @@ def read_calendar(path: Path) -> Calendar:
         raise InputError(f"--calendar {path}, line {short}", "a value is missing", "copy the file again")
     try:
         spans = tuple(_span(line) for line in lines)
-        burn_in = _unix(lines[0]["counts_from"]) - spans[0].since
+        burn_ins = [_unix(line["counts_from"]) - span.since for line, span in zip(lines, spans, strict=True)]
     except ValueError as error:
         raise InputError(
             f"--calendar {path}", str(error), "use the schedule.csv that design has written"
         ) from None
-    if len({span.until - span.since for span in spans}) != 1:
-        raise InputError(f"--calendar {path}", "its spans are not of one length")
+    _check_grid(spans, burn_ins, path)
     is_switchback = {span.treated for span in spans} <= {0.0, 1.0}
     kind = "switchback" if is_switchback else "paired links" if _is_paired(spans) else "steps of the share"
-    return Calendar(kind, 0, burn_in, spans)
+    return Calendar(kind, 0, burn_ins[0], spans)
+
+
+def _check_grid(spans: Sequence[Span], burn_ins: Sequence[int], path: Path) -> None:
+    """All spans have the length and burn-in of the first one, and begin whole lengths after it."""
+    first = spans[0]
+    length = first.until - first.since
+    for n, (span, burn_in) in enumerate(zip(spans, burn_ins, strict=True), 2):
+        place = f"--calendar {path}, line {n}"
+        if span.until - span.since != length or burn_in != burn_ins[0]:
+            remedy = "write spans of one length, with the same time from since to counts_from"
+            raise InputError(place, "another length or burn-in than that of the first span", remedy)
+        if span.since < first.since or (span.since - first.since) % length:
+            remedy = "sort the lines by time, and leave out whole spans only"
+            raise InputError(place, "it does not begin whole lengths after the first span", remedy)
 
 
 def _is_paired(spans: Sequence[Span]) -> bool:

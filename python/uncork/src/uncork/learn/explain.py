@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
@@ -24,6 +25,7 @@ from uncork.learn.settings import PRIMARY, Settings
 from uncork.learn.store import Store
 from uncork.learn.tablefile import date
 from uncork.learn.version import watched_name
+from uncork.measure.errors import InputError
 
 CHANGES = 5
 PERSONS = ("pinned", "frozen")
@@ -34,6 +36,8 @@ def explain(store: Store, address: str, system: str | None, country: str | None)
     """All sections' entries of the address in the active version; if there is none, in the last planned. AS
     and country count if its network is not known.
     """
+    if system is not None and not re.fullmatch(r"AS\d{1,10}", system):
+        raise InputError(f"--asn {system}", "not an AS", "write AS64500")
     current, numbers = store.current(), store.numbers()
     number = store.need_current() if current is not None or not numbers else numbers[-1]
     state = "" if current is not None else " (not active: uncork learn apply)"

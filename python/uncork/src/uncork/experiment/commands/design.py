@@ -300,6 +300,8 @@ def connection_settings(text: str, option: str) -> dict[str, str]:
 
 def _calendar(arguments: argparse.Namespace) -> schedules.Calendar:
     places = [place for place in (arguments.places or "").split(",") if place]
+    if len(set(places)) < len(places):
+        raise InputError(f"--places {arguments.places}", "a place is named twice", "name each once")
     if not places:
         raise InputError(
             "--places",

@@ -24,6 +24,7 @@ from uncork.experiment.words import change, counted, interval, listed
 from uncork.measure import console
 from uncork.measure.errors import InputError
 from uncork.measure.files import write
+from uncork.measure.reduce import ReducePlan, in_scope
 from uncork.measure.schema import canonical
 from uncork.measure.sources import import_files, joining, load, networks
 from uncork.measure.sources.reading import find_files
@@ -75,8 +76,9 @@ def run_growthbook(arguments: argparse.Namespace, _: str) -> int:
     since, until = instant(arguments.since, "--since"), instant(arguments.until, "--until")
     progress("writing tables")
     arms = (named.control, named.treated)
+    plan = ReducePlan(named.control, experiment=arguments.experiment, window=(since, until))
     files = growthbook.export(
-        growthbook.within(records.table, since, until),
+        in_scope(records.table, plan),
         arms,
         named.experiment,
         settings,
