@@ -184,6 +184,18 @@ def test_records_of_the_kernel_calibrate_by_the_controllers_of_tcp(
     assert "6 ASes, bbr1 over cubic:linux: " in capsys.readouterr().out
 
 
+def test_a_twin_that_moved_nothing_or_lacks_a_column_is_named() -> None:
+    table = flows(["as64512"], 60, OF_QUIC)
+    at = table.column_names.index("bytes_acked")
+    nothing = table.set_column(at, "bytes_acked", pa.array([0] * len(table)))
+    with pytest.raises(InputError, match="as64512: clients with cubic that moved nothing"):
+        predicted(nothing, "cubic", "bbr3")
+    with pytest.raises(InputError, match="has no column busy_ns"):
+        predicted(table.drop_columns(["busy_ns"]), "cubic", "bbr3")
+    with pytest.raises(InputError, match="column bytes_acked: it has null"):
+        predicted(table.set_column(at, "bytes_acked", pa.nulls(len(table), pa.int64())), "cubic", "bbr3")
+
+
 def test_a_twin_without_the_controllers_says_how_to_make_one(
     store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -98,6 +98,18 @@ def test_analyze__shares_differ_and_records_have_no_unit__finds_no_effect(tmp_pa
     assert primary["control"] == pytest.approx(primary["treated"], rel=0.15)
 
 
+def test_analyze__shares_differ_and_one_place_lacks_times__passes_the_check(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    table = pq.read_table(drawn(path, "places"))
+    is_slow = np.array(table["service_listener"]) == "slow"
+    lacks = is_slow & (np.random.default_rng(5).random(len(table)) < 0.1)
+    busy = pa.array(np.array(table["busy_ns"]), mask=lacks)
+    pq.write_table(table.set_column(table.column_names.index("busy_ns"), "busy_ns", busy), path)
+    found = document(tmp_path, str(path), "--by", "listener")
+    (measured,) = [one for one in found["health"] if one["name"] == "measured records"]
+    assert measured["severity"] == "ok", measured
+
+
 def test_analyze__both_arms_grow_alike__records_count_as_they_are(tmp_path: Path) -> None:
     day = np.arange(UNITS) % 14
     table = pq.read_table(records(tmp_path / "a.parquet", np.full(UNITS, 0.5), np.full(UNITS, 2e7), day))

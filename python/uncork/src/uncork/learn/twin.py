@@ -146,13 +146,21 @@ def _by_system(section: Section, settings: Settings) -> dict[str, Estimate]:
 def predicted(flows: pa.Table, control: str, treated: str) -> dict[str, Estimate]:
     """The lift of each AS and network in the twin: classes as `uncork lab from-records` names them."""
     found = {}
-    table = flows.select(["group", "cc", "seed", "flow", "bytes_acked", "busy_ns"]).to_pandas()
+    names = ["group", "cc", "seed", "flow", "bytes_acked", "busy_ns"]
+    if lacking := [name for name in names if name not in flows.column_names]:
+        raise InputError("the twin", f"has no column {lacking[0]}", "name the flows.parquet of its run")
+    if lacking := [name for name in names if flows[name].null_count]:
+        raise InputError(f"the twin: column {lacking[0]}", "it has null", "name the flows.parquet of its run")
+    table = flows.select(names).to_pandas()
     for group, rows in table.groupby("group"):
         values = {}
         for cc in (control, treated):
             of = rows[rows["cc"] == cc].sort_values(["seed", "flow"])
             rate = of["bytes_acked"].to_numpy() * 8e9 / np.maximum(of["busy_ns"].to_numpy(), 1)
             values[cc] = rate.astype(np.float64)
+            if len(rate) and np.quantile(rate, QUANTILE / 2) <= 0:
+                problem = f"clients with {cc} that moved nothing decide its lift"
+                raise InputError(str(group), problem, "run the twin for longer")
         clients = min(map(len, values.values()))
         if clients < MIN_CLIENTS or len(values[control]) != len(values[treated]):
             raise InputError(

@@ -354,7 +354,7 @@ class Queries:
         bucket = t.table[self.plan.bucket] if self.prepared else t[self.plan.bucket].cast("int64")
         of = {"arm": t[self.plan.arm].cast("string"), "bucket": bucket}
         if self.plan.by_propensity:
-            of[PROPENSITY] = (t["arm_propensity"] * PROPENSITY_STEPS).round().cast("int64")
+            of[PROPENSITY] = own_propensity(t)
         if self.prepared:
             return {name: t.table[f"key {name}"] for name in self.plan.by} | of
         return {name: key_column(name, self.columns).value(t) for name in self.plan.by} | of
@@ -426,6 +426,11 @@ def of_units(parts: ir.Table, by: list[str]) -> ir.Table:
     sums = sums.filter(sums["denominator"] > 0.0)
     share = sums["numerator"] / sums["denominator"] * float(WEIGHT)
     return sums.select(*by, numerator=share.floor().cast("int64"), denominator=ibis.literal(WEIGHT, "int64"))
+
+
+def own_propensity(t: Columns) -> ir.Value:
+    """The record's own propensity, in slots."""
+    return (t["arm_propensity"] * PROPENSITY_STEPS).round().cast("int64")
 
 
 def by_propensity(part: Part) -> Part:

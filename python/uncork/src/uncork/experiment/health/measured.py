@@ -20,7 +20,7 @@ from uncork.experiment.result import Finding, Measure
 from uncork.measure import rollups
 from uncork.measure.cubes import BUCKETS, WEIGHT
 from uncork.measure.metrics import is_chunk, is_large, is_small, is_unfinished, rate
-from uncork.measure.reduce import ReducePlan, Run, in_scope, of_units
+from uncork.measure.reduce import PROPENSITY, ReducePlan, Run, in_scope, of_units, own_propensity
 from uncork.measure.schema import Columns
 from uncork.measure.stats.rare import ShareDifference, share_difference
 
@@ -106,14 +106,21 @@ def _counted(
         numerator=(~expected.is_measured(of)).fill_null(True).cast("int64"),
         denominator=ibis.literal(1, "int64"),
         **({"unit": rows[plan.unit]} if has_units else {}),
+        **({PROPENSITY: own_propensity(of)} if plan.by_propensity else {}),
     )
     parts = parts.filter(parts["arm"].isin(arms), parts["bucket"] >= 0, parts["bucket"] < BUCKETS)
-    by = ["arm", "bucket"]
+    by = ["arm", "bucket", *([PROPENSITY] if plan.by_propensity else [])]
     whole = WEIGHT if has_units else 1
     parts = of_units(parts, by) if has_units else parts
     query = parts.group_by(by).aggregate(units=parts.count(), lacks=parts["numerator"].sum())
     lacking, units = np.zeros((2, BUCKETS)), np.zeros((2, BUCKETS))
-    for row in run(query).to_pylist():
+    counted, number = run(query).to_pylist(), np.zeros(2)
+    for row in counted:
         at = arms.index(row["arm"]), int(row["bucket"])
-        units[at], lacking[at] = row["units"], row["lacks"] / whole
-    return lacking, units
+        factor = 1 / max(row[PROPENSITY] or 0, 1) if plan.by_propensity else 1.0
+        number[at[0]] += row["units"]
+        units[at] += row["units"] * factor
+        lacking[at] += row["lacks"] / whole * factor
+    # As many units as there are, however they count.
+    scale = (number / np.maximum(units.sum(axis=1), 1e-300))[:, None]
+    return lacking * scale, units * scale
