@@ -9,7 +9,7 @@ import uncork
 
 ROOT = Path(uncork.__file__).parent
 MAY_IMPORT = {
-    "measure": {"measure", "__version__"},
+    "measure": {"measure", "_native", "__version__"},
     "experiment": {"measure", "experiment", "program", "__version__"},
     "learn": {"measure", "experiment", "learn", "program", "_native", "__version__"},
 }

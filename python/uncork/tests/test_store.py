@@ -189,7 +189,7 @@ def test_agent__files_behind_https__are_only_read(host: Host, tmp_path: Path) ->
         process.terminate()
         process.communicate(timeout=60)
         said = host.run(f"fleet freeze {address}/fleet --key fleet.key", 3)
-        assert "a store behind https cannot be written" in said
+        assert "a store behind https cannot be listed; use s3://" in said
     assert "cannot connect to 127.0.0.1" in host.run(line, 1)
 
 

@@ -123,7 +123,7 @@ def test_ship__answers_are_lost__each_file_is_there_once(host: Host) -> None:
 
 def test_ship__with_watch__goes_on_until_a_signal(host: Host) -> None:
     directory = spool(host, "rollup-a.parquet")
-    process = host.start("records", "ship", "spool", TARGET, "--watch", "--every", "100ms")
+    process = host.start("records", "ship", "spool", TARGET, "--watch", "--every", "1s")
     while finished(directory):
         assert process.poll() is None
     spool(host, "rollup-b.parquet")
