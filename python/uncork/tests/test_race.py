@@ -51,6 +51,13 @@ def mbit(flow: dict[str, Any]) -> float:
     return float(flow["bytes_delivered"]) * 8 / 10 / 1e6
 
 
+def test_an_object_with_two_flows_is_refused() -> None:
+    """Both would have one state, and so one window."""
+    one = Reno()
+    with pytest.raises(uncork.InputError, match=r"flows\[2\]: this object has another flow"):
+        uncork.race([one, "cubic", one], **LINK)
+
+
 def test_a_window_is_kept_in_flight() -> None:
     fixed = Answers(20 * MSS)
     (flow,) = flows(fixed)

@@ -69,6 +69,8 @@ def race(
     """Sends flows of unlimited data over one path for `duration`. They start together. `flows` has names of
     controllers, such as `cubic`, and objects with a method `on_ack`.
 
+    An object keeps its state: give each race a new one.
+
     The path has the options and defaults of `uncork.compare`. Raises `InputError`, with `place`, `problem`
     and `remedy`. An exception of a controller ends the race.
     """
@@ -77,6 +79,10 @@ def race(
         raise InputError(
             f"flows={flows!r}", "is not a list of controllers", "write ['cubic', MyController()]"
         )
+    for nth, flow in enumerate(flows):
+        if not isinstance(flow, str) and any(flow is other for other in flows[:nth]):
+            problem = "this object has another flow, and both would share its state"
+            raise InputError(f"flows[{nth}]", problem, "make an object for each flow")
     named = [_named(nth, flow) for nth, flow in enumerate(flows)]
     return Race(_native.race(texts(given), named), [name for name, _ in named])
 
