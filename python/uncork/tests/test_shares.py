@@ -93,6 +93,7 @@ def test_analyze__shares_differ_and_records_have_no_unit__finds_no_effect(tmp_pa
     table = pq.read_table(drawn(path, "mirrored")).drop_columns(["arm_unit"])
     pq.write_table(table, path)
     found = document(tmp_path, str(path), "--by", "listener")
+    assert sum(cell["share"] for cell in found["cells"]) == pytest.approx(1.0)
     primary = next(row for row in found["scorecard"] if row["role"] == "primary")
     assert 0.85 < primary["effect"]["ratio"] < 1.15
     assert primary["control"] == pytest.approx(primary["treated"], rel=0.15)

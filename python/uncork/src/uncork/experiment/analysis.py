@@ -178,7 +178,7 @@ def _draft(
         key,
         value[0],
         (int(units[0]), int(units[1])),
-        float(units.sum()) / total if total else 0.0,
+        float(units.sum()) / total if total else float(reduced.records[value].sum()) / max(facts.rows, 1),
         first[0] if first else None,
         tuple(rows_of(cubes, others, settings, estimand)),
         (),
