@@ -105,7 +105,12 @@ def test_analyze__shares_differ_and_one_place_lacks_times__passes_the_check(tmp_
     is_slow = np.array(table["service_listener"]) == "slow"
     lacks = is_slow & (np.random.default_rng(5).random(len(table)) < 0.1)
     busy = pa.array(np.array(table["busy_ns"]), mask=lacks)
-    pq.write_table(table.set_column(table.column_names.index("busy_ns"), "busy_ns", busy), path)
+    table = table.set_column(table.column_names.index("busy_ns"), "busy_ns", busy)
+    # A few records have no propensity: they count nothing.
+    few = np.flatnonzero(lacks & (np.array(table["arm"]) == "bbr"))[:10]
+    share = pa.array(np.array(table["arm_propensity"]), mask=np.isin(np.arange(len(table)), few))
+    table = table.set_column(table.column_names.index("arm_propensity"), "arm_propensity", share)
+    pq.write_table(table, path)
     found = document(tmp_path, str(path), "--by", "listener")
     (measured,) = [one for one in found["health"] if one["name"] == "measured records"]
     assert measured["severity"] == "ok", measured

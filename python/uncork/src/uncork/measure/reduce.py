@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import sqlglot
+from numpy.typing import NDArray
 
 from uncork.measure import rollups
 from uncork.measure.bins import IMPOSSIBLE, LN_GAMMA, bin_of
@@ -433,16 +434,24 @@ def own_propensity(t: Columns) -> ir.Value:
     return (t["arm_propensity"] * PROPENSITY_STEPS).round().cast("int64")
 
 
+def inverse_propensity(table: pa.Table, amount: str) -> NDArray[np.float64]:
+    """What each row counts by the inverse of its propensity, with each arm's sum of `amount` as before. A row
+    without a propensity counts nothing.
+    """
+    share = np.asarray(pc.fill_null(table[PROPENSITY], 0).to_numpy(), dtype=np.float64)
+    factor = np.where(share > 0, PROPENSITY_STEPS / np.maximum(share, 1), 0.0)
+    base = np.asarray(table[amount].cast(pa.float64()).to_numpy())
+    for arm in pc.unique(table["arm"]):
+        rows = np.asarray(pc.equal(table["arm"], arm).to_numpy())
+        factor[rows] *= base[rows].sum() / max(float((base * factor)[rows].sum()), 1e-300)
+    return factor
+
+
 def by_propensity(part: Part) -> Part:
     """The counts by the inverse of the propensity, with the sum of each arm as before."""
     table = part.table
     amounts = ("n",) if part.metric.kind == "distribution" else ("numerator", "denominator")
-    share = np.asarray(pc.fill_null(table[PROPENSITY], 0).to_numpy(), dtype=np.float64)
-    factor = np.where(share > 0, PROPENSITY_STEPS / np.maximum(share, 1), 0.0)
-    base = np.asarray(table[amounts[-1]].cast(pa.float64()).to_numpy())
-    for arm in pc.unique(table["arm"]):
-        rows = np.asarray(pc.equal(table["arm"], arm).to_numpy())
-        factor[rows] *= base[rows].sum() / max(float((base * factor)[rows].sum()), 1e-300)
+    factor = inverse_propensity(table, amounts[-1])
     weighed = {name: np.asarray(table[name].cast(pa.float64()).to_numpy()) * factor for name in amounts}
     largest = max(float(counts.sum()) for counts in weighed.values())
     # Parts of a count, as many as sums in 63 bits have room for.

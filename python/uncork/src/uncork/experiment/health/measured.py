@@ -20,7 +20,15 @@ from uncork.experiment.result import Finding, Measure
 from uncork.measure import rollups
 from uncork.measure.cubes import BUCKETS, WEIGHT
 from uncork.measure.metrics import is_chunk, is_large, is_small, is_unfinished, rate
-from uncork.measure.reduce import PROPENSITY, ReducePlan, Run, in_scope, of_units, own_propensity
+from uncork.measure.reduce import (
+    PROPENSITY,
+    ReducePlan,
+    Run,
+    in_scope,
+    inverse_propensity,
+    of_units,
+    own_propensity,
+)
 from uncork.measure.schema import Columns
 from uncork.measure.stats.rare import ShareDifference, share_difference
 
@@ -114,13 +122,10 @@ def _counted(
     parts = of_units(parts, by) if has_units else parts
     query = parts.group_by(by).aggregate(units=parts.count(), lacks=parts["numerator"].sum())
     lacking, units = np.zeros((2, BUCKETS)), np.zeros((2, BUCKETS))
-    counted, number = run(query).to_pylist(), np.zeros(2)
-    for row in counted:
+    counted = run(query)
+    factors = inverse_propensity(counted, "units") if plan.by_propensity else np.ones(len(counted))
+    for row, factor in zip(counted.to_pylist(), factors, strict=True):
         at = arms.index(row["arm"]), int(row["bucket"])
-        factor = 1 / max(row[PROPENSITY] or 0, 1) if plan.by_propensity else 1.0
-        number[at[0]] += row["units"]
         units[at] += row["units"] * factor
         lacking[at] += row["lacks"] / whole * factor
-    # As many units as there are, however they count.
-    scale = (number / np.maximum(units.sum(axis=1), 1e-300))[:, None]
-    return lacking * scale, units * scale
+    return lacking, units
