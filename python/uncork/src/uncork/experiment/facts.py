@@ -134,7 +134,9 @@ class Traffic:
         first, last = (date(hour * HOUR_NS, "%Y-%m-%d %H:00") for hour in (min(hours), max(hours)))
         return f"{first} to {last} UTC"
 
-    def has_shares(self, arms: tuple[str, str], since_hour: int | None, until_hour: int | None) -> bool:
+    def has_unequal_shares(
+        self, arms: tuple[str, str], since_hour: int | None, until_hour: int | None
+    ) -> bool:
         """Whether recorded propensities differ. Equal shares of both arms that change with time are left out:
         there, plain sums compare the same clients and times.
         """

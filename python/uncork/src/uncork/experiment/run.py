@@ -118,11 +118,11 @@ class _Question:
         return max((at for at in (self.request.since, self.named.switch) if at is not None), default=None)
 
     @property
-    def has_shares(self) -> bool:
+    def has_unequal_shares(self) -> bool:
         """Whether the arms' shares differ between places or times. A calendar compares such times itself."""
         hours = [at // HOUR_NS if at is not None else None for at in (self.since, self.request.until)]
         is_asked = self.request.calendar is None and not self.is_laboratory
-        return is_asked and self.traffic.has_shares(self.arms, hours[0], hours[1])
+        return is_asked and self.traffic.has_unequal_shares(self.arms, hours[0], hours[1])
 
     @property
     def decision(self) -> ReducePlan:
@@ -215,7 +215,7 @@ def _question(records: ir.Table, request: Request, query: Run) -> _Question:
         per_unit=not rollups.is_folded(records),
     )
     question = _Question(records, request, query, traffic, named, plan)
-    plan = replace(plan, by_propensity=question.has_shares)
+    plan = replace(plan, by_propensity=question.has_unequal_shares)
     rollups.check_time(records, "--since", request.since)
     rollups.check_time(records, "--until", request.until)
     if request.calendar is not None and rollups.has_rollups(records):
@@ -501,7 +501,7 @@ def _with_plan(
         share = 0.5
     assert share is not None
     in_both = units.both if units is not None else 0
-    weighting = facts.weighting + BY_PROPENSITY * plan.by_propensity
+    weighting = facts.weighting + (BY_PROPENSITY if plan.by_propensity else "")
     return replace(
         facts, share=round(share, 4), share_is=planned.source, units_in_both=in_both, weighting=weighting
     )

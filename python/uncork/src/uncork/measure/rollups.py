@@ -79,17 +79,15 @@ def whole(paths: Sequence[Path]) -> list[Path]:
     """The files without damaged roll-ups of hosts, which are named on stderr: they do not stop the others. A
     merged file may be all that is left of many, so a damaged one is an error.
     """
-    named = [path for path in paths if NAME.fullmatch(path.name)]
-    if not named:
+    names = {path: name for path in paths if (name := NAME.fullmatch(path.name))}
+    if not names:
         return list(paths)
     from uncork import _native  # Records need none of it.
 
-    damage = {
-        path: reason for path, reason in zip(named, _native.rollup_damage(named), strict=True) if reason
-    }
+    found = zip(names, _native.rollup_damage(list(names)), strict=True)
+    damage = {path: reason for path, reason in found if reason}
     for path, reason in damage.items():
-        name = NAME.fullmatch(path.name)
-        if (name is not None and name["of"]) or len(damage) == len(paths):
+        if names[path]["of"] or len(damage) == len(paths):
             raise InputError(str(path), "it is damaged, by the hash in its name", "copy it again")
         console.note(f"warning: left out: {reason}")
     return [path for path in paths if path not in damage]

@@ -416,8 +416,9 @@ def _policy(counts: Counts) -> Finding | None:
         f"propensities_{arm}": float(len(shares[arm])) for arm in several
     }
     if len(names) < 2:
-        weighed = f" Shares of {', '.join(several)} differ between records, which count by propensity."
-        sentence = "One policy was active all the time." + weighed * bool(several)
+        sentence = "One policy was active all the time."
+        if several:
+            sentence += f" Shares of {', '.join(several)} differ between records, which count by propensity."
         return _finding("policy", "ok", sentence, numbers=numbers)
     since = ", ".join(f"{name} from {date(_since(counts, name), '%Y-%m-%d %H:%M')}" for name in names)
     if moved:

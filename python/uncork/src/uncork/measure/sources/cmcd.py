@@ -22,8 +22,8 @@ _NUMBERS: Final = ("br", "d", "ttfb", "ttlb", "msd", "bsa", "bsd", "bsda")
 DECODINGS: Final = 3
 """How often a payload may be encoded: by the player, and by servers that log it."""
 
-_TEXTS: Final = ("tt", "c")
-"""Types of objects next to what is played: captions."""
+_CAPTIONS: Final = ("tt", "c")
+"""Types of objects that are shown next to the film, and are not its seconds."""
 
 _KEY: Final = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
 """Keys of one's own have the name of a domain in front: ``com.example-bitrate``."""
@@ -154,7 +154,7 @@ class _Session:
         self.total_stutters = max(self.total_stutters, _whole(keys, "bsa") or 0)
         track.stalled_ms += _whole(keys, "bsd") or 0
         self.total_stalled_ms = max(self.total_stalled_ms, _whole(keys, "bsda") or 0)
-        is_played = keys.get("ot") not in _TEXTS and not _is_failed(keys)
+        is_played = keys.get("ot") not in _CAPTIONS and not _is_failed(keys)
         if ("e" not in keys or keys["e"] == "rr") and is_played:
             track.played_ms += _whole(keys, "d") or 0
         self.startup_ms = self.startup_ms if self.startup_ms is not None else _whole(keys, "msd")

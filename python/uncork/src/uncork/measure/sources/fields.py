@@ -269,7 +269,7 @@ _GROUPED: Final = re.compile(r"\s*-?\d{1,3}(\.\d{3})+\s*")
 def _exact(text: str) -> str:
     """A whole number. ``1.234`` may be one with separators of thousands, or a fraction: neither is read."""
     if "." in text and (_GROUPED.fullmatch(text) or Decimal(text) % 1):
-        raise RowError("no whole number without separators")
+        raise RowError("a fraction, or separators of thousands")
     return text
 
 
