@@ -2,7 +2,7 @@
 //!
 //! * [`not_run`]: reports a test that this machine cannot run, or fails if `UNCORK_REQUIRE` lists the missing
 //!   [`Capability`].
-//! * [`Scratch`]: a directory that is removed when the test ends.
+//! * [`Scratch`]: a directory that is removed when the test ends. [`install`]: a copy of a program.
 //! * [`assert_snapshot`], [`assert_generated`]: compare a text with a file, or a part of one, which `UPDATE_DOCS=1` writes.
 //! * [`assert_message!`]: compares a message with the crate's `tests/messages.txt`, which `UPDATE_DOCS=1` writes.
 //! * [`assert_schema!`]: compares the JSON Schema of a document with its type, from which `UPDATE_DOCS=1` writes it.
@@ -29,7 +29,7 @@ pub use keys::assert_keys;
 pub use messages::assert_message_of;
 pub use metrics::metrics_table;
 pub use schema::{assert_schema_is, schema_of};
-pub use scratch::Scratch;
+pub use scratch::{Scratch, install};
 pub use snapshot::{assert_generated, assert_snapshot};
 pub use table::finished_table;
 pub use wait::{

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A unique directory below `target/tmp`, removed on drop.
@@ -42,6 +43,15 @@ impl Scratch {
         path
     }
 
+    /// Writes a program that can be executed at once. Returns its path.
+    pub fn executable(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let source = self.write(&format!("{name}.source"), content);
+        let program = self.path(name);
+        install(&source, &program);
+        fs::remove_file(source).expect("own file");
+        program
+    }
+
     /// The sorted names of all entries of the directory `below`, including hidden ones.
     pub fn entries(&self, below: &str) -> Vec<String> {
         let entries = fs::read_dir(self.0.join(below)).expect("a directory");
@@ -57,6 +67,15 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
+}
+
+/// Copies `source` to the program `target`, which any user can execute.
+///
+/// Another process writes it. A descriptor that is open for writing here would be inherited by the child that another test
+/// forks at this moment, and until that child executes its own program, `target` could not be executed: `ETXTBSY`, execve(2).
+pub fn install(source: &Path, target: &Path) {
+    let installed = Command::new("install").arg("-m755").args([source, target]).status();
+    assert!(installed.expect("coreutils").success(), "{}", target.display());
 }
 
 /// `target/tmp`, derived from the path of the test binary, `target/debug/deps/…`. It is on a disk;
@@ -79,6 +98,9 @@ mod tests {
         let file = one.write("a/b", "text");
         assert_eq!(fs::read(&file).expect("a file"), b"text");
         assert_eq!((one.entries(""), other.entries("")), (vec!["a".to_owned()], Vec::new()));
+        let program = one.executable("bin/seven", "#!/bin/sh\nexit 7\n");
+        assert_eq!(Command::new(program).status().expect("executed").code(), Some(7));
+        assert_eq!(one.entries("bin"), ["seven"]);
         drop(one);
         assert!(!file.exists() && other.path("").exists());
     }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -383,11 +383,8 @@ fn the_package_has_the_files_that_it_names() {
 fn the_profile_guided_build_says_what_is_missing() {
     let scratch = Scratch::new("pgo-missing");
     let programs = scratch.path("bin");
-    fs::create_dir(&programs).unwrap();
     let script = |name: &str, says: &str| {
-        let path = programs.join(name);
-        fs::write(&path, format!("#!/bin/sh\nprintf '{says}'\n")).unwrap();
-        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+        scratch.executable(&format!("bin/{name}"), format!("#!/bin/sh\nprintf '{says}'\n"));
     };
     script("rustc", "host: any\\nLLVM version: 999.1.0\\n");
     script("llvm-profdata", "Debian LLVM version 14.0.6\\n");

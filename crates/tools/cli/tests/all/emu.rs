@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -12,7 +11,7 @@ use std::time::Duration;
 use crate::common::schema::assert_describes;
 use crate::common::{Finished, Scratch, can_emulate, command, finish, uncork};
 use serde_json::Value;
-use uncork_testkit::{Capability, not_run, wait_until};
+use uncork_testkit::{Capability, install, not_run, wait_until};
 
 /// `uncork emu` with `options` and a shell that runs `script`.
 fn emu(options: &str, script: &str) -> Command {
@@ -296,8 +295,7 @@ fn missing_privileges_are_named() {
     }
     // A location where any user can execute it.
     let program = std::env::temp_dir().join(format!("uncork-emu-{}", std::process::id()));
-    fs::copy(env!("CARGO_BIN_EXE_uncork"), &program).unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    install(Path::new(env!("CARGO_BIN_EXE_uncork")), &program);
     let mut command = Command::new(&program);
     command.args(["emu", "-q", "--", "true"]).uid(65534).gid(65534);
     let finished = finish(command);
