@@ -1,6 +1,7 @@
 """Shares that differ between places or times, and arms one after the other: no trend becomes an effect."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -135,3 +136,45 @@ def test_analyze__arms_one_after_the_other__have_no_verdict(tmp_path: Path) -> N
     found = document(tmp_path, str(tmp_path / "records.parquet"))
     assert found["verdict"]["decision"] == "blocked"
     assert "cubic and bbr ran at different times" in found["verdict"]["sentence"]
+
+
+def returning(path: Path, first: float, second: float, salts: int = 1) -> str:
+    """Clients that come on two days, with a share on each, by a hash with one salt, or one for each day."""
+    rng = np.random.default_rng(7)
+    draws = [rng.random(UNITS) for _ in range(salts)]
+    parts = []
+    for day, share in enumerate((first, second)):
+        part = path.with_name(f"{day}.parquet")
+        records(part, np.full(UNITS, share), np.full(UNITS, 20e6), np.full(UNITS, day))
+        table = pq.read_table(part)
+        treated = np.repeat(draws[day % salts] < share, PER_UNIT)
+        arm = pa.array(np.where(treated, "bbr", "cubic"))
+        propensity = pa.array(np.where(treated, share, 1 - share))
+        for name, values in (("arm", arm), ("cc", arm), ("arm_propensity", propensity)):
+            table = table.set_column(table.column_names.index(name), name, values)
+        parts.append(table)
+    pq.write_table(pa.concat_tables(parts), path)
+    return str(path)
+
+
+def one_arm(tmp_path: Path, *words: str) -> dict[str, Any]:
+    health = document(tmp_path, *words)["health"]
+    return next(check for check in health if check["name"] == "one arm per unit")
+
+
+def test_analyze__share_raised_and_clients_return__names_the_time_and_the_remedy(tmp_path: Path) -> None:
+    source = returning(tmp_path / "records.parquet", 0.1, 0.5)
+    found = one_arm(tmp_path, source)
+    assert found["severity"] == "blocks"
+    assert "the share of bbr changed from 10.0% to 50.0% at 2025-11-09 00:00:" in found["sentence"]
+    since = found["remedy"].removeprefix("Analyse the last share alone: --since ").rstrip(".")
+    assert one_arm(tmp_path, source, "--since", since)["severity"] == "ok"
+    rolled(Path(source), tmp_path / "rollups")
+    assert one_arm(tmp_path, str(tmp_path / "rollups")) == found
+
+
+def test_analyze__salt_changed__no_time_is_named(tmp_path: Path) -> None:
+    """Where shares stay equal, records do not show when arms changed."""
+    source = returning(tmp_path / "records.parquet", 0.5, 0.5, salts=2)
+    found = one_arm(tmp_path, source)
+    assert "change weights, key or salt" in str(found["remedy"])

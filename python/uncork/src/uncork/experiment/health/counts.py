@@ -8,6 +8,7 @@ import ibis
 import ibis.expr.types as ir
 
 from uncork.experiment.health.arrivals import STEP_NS
+from uncork.experiment.health.ramp import Step, last_step
 from uncork.measure import rollups
 from uncork.measure.metrics import rate, size
 from uncork.measure.reduce import ReducePlan, Run, in_scope
@@ -73,6 +74,8 @@ class Counts:
     """
     arrivals: dict[tuple[str, int], int]
     """Units by arm and half hour of their first record."""
+    step: Step | None
+    """The change of shares that explains units in several arms."""
     leaks: dict[str, int]
     """Connections, and those with requests of several arms."""
     policies: Rows
@@ -88,6 +91,7 @@ def count(records: ir.Table, plan: ReducePlan, run: Run, unit_columns: tuple[str
     totals = _one(run, t.narrow().aggregate(**_totals(t.columns, known)))
     rows = int(totals["rows"])
     duplicates = _duplicates(t, rows, known, run)
+    units = _units(t, plan, known, unit_columns, run)
     return Counts(
         plan=plan,
         rows=rows,
@@ -100,8 +104,9 @@ def count(records: ir.Table, plan: ReducePlan, run: Run, unit_columns: tuple[str
             name: None if totals[name] is None else int(totals[name]) for name in ("first", "last", "old")
         },
         scales=_scales(t, run),
-        units=_units(t, plan, known, unit_columns, run),
+        units=units,
         arrivals=_arrivals(t, plan, known, run),
+        step=_step(t, plan, known, run) if units.get("several") else None,
         leaks=_leaks(t, known, run),
         policies=_policies(t, run),
         scopes=_scopes(t, run),
@@ -366,6 +371,13 @@ def _arrivals(
     of = per_unit.select("arm", step=((per_unit["first"] - per_unit["first"] % step) / step).cast("int64"))
     counted = run(of.group_by("arm", "step").aggregate(n=of.count())).to_pylist()
     return {(row["arm"], int(row["step"])): int(row["n"]) for row in counted}
+
+
+def _step(records: _Records, plan: ReducePlan, known: frozenset[str], run: Run) -> Step | None:
+    names = ("arm_propensity", "service_start_unix_ns")
+    if not known.issuperset(names):
+        return None
+    return last_step(records.narrow(*names, "arm_experiment", plan.unit), plan.unit, run)
 
 
 def _leaks(records: _Records, known: frozenset[str], run: Run) -> dict[str, int]:

@@ -10,6 +10,7 @@ from uncork.experiment import words
 from uncork.experiment.health.arrivals import check_arrivals
 from uncork.experiment.health.counts import YEAR_2010, Counts
 from uncork.experiment.health.names import same_arm
+from uncork.experiment.health.ramp import Step
 from uncork.experiment.result import Finding
 from uncork.experiment.words import counted, listed
 from uncork.measure.cubes import Reduced
@@ -332,20 +333,36 @@ def _two_arms(counts: Counts) -> Finding | None:
     units = counts.units
     if not units or not units["units"]:
         return None
-    return two_arms(int(units["several"]), int(units["units"]), units["several_names"])
+    return two_arms(
+        int(units["several"]), int(units["units"]), units["several_names"], counts.step, counts.plan.control
+    )
 
 
-def two_arms(several: int, units: int, names: Sequence[str] = ()) -> Finding:
-    """How many units are in several arms, with the names of some."""
+def two_arms(
+    several: int, units: int, names: Sequence[str] = (), step: Step | None = None, control: str = ""
+) -> Finding:
+    """How many units are in several arms, and why: a change of the shares; else with the names of some."""
     name, share = "one arm per unit", several / units
     numbers = {"units_in_several_arms": float(several), "units": float(units)}
     if not several:
         return _finding(name, "ok", "Every unit is in one arm.", numbers=numbers)
-    some = ", ".join(names)
     sentence = f"{several} of {units} units are in more than one arm ({_percent(share)})"
-    sentence += f", such as {some}." if some else "."
-    remedy = "Assign by hash, and do not change weights, key or salt during an experiment."
+    if step:
+        sentence += f": {_changed(step, control)}, and units that returned changed their arm."
+        remedy = f"Analyse the last share alone: --since {date(step.at_ns, '%Y-%m-%dT%H:%M:%SZ')}."
+    else:
+        sentence += f", such as {', '.join(names)}." if names else "."
+        remedy = "Assign by hash, and do not change weights, key or salt during an experiment."
     return _finding(name, graded(share, (0.0, 0.01)), sentence, remedy, numbers)
+
+
+def _changed(step: Step, control: str) -> str:
+    changes = [
+        f"of {arm} changed from {_percent(before)} to {_percent(after)}"
+        for arm, (before, after) in sorted(step.shares.items())
+        if arm != control
+    ]
+    return f"the share {listed(changes)} at {date(step.at_ns, '%Y-%m-%d %H:%M:%S')} UTC"
 
 
 def _arrivals(counts: Counts) -> Finding | None:
