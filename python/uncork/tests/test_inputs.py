@@ -227,3 +227,28 @@ def test_since_after_the_switch_is_analysed_without_a_past(
     arguments = ["analyze", records, "--since", later, "-o", str(tmp_path / "later"), "--format", "json"]
     assert main(arguments) in (0, 1)
     assert json.loads(capsys.readouterr().out)["facts"]["since"] == later
+
+
+def test_analyze__by_a_column_of_lists_or_structs__is_refused_by_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = pq.read_table(records())
+    for name, value in (("tags", ["a", "b"]), ("place", {"x": 1})):
+        pq.write_table(table.append_column(name, pa.array([value] * len(table))), tmp_path / "nested.parquet")
+        command = ["analyze", str(tmp_path / "nested.parquet"), "--by", name, "-o", str(tmp_path / "out")]
+        message = failed(capsys, *command)
+        for part in ("--by", f"{name!r} has several values", "one value for each record"):
+            assert part in message
+
+
+def test_analyze__value_of_several_lines__is_one_line_of_the_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = pq.read_table(records())
+    values = pa.array([("a\nb", "c\td\x1b[31m")[n % 2] for n in range(len(table))])
+    pq.write_table(table.append_column("site", values), tmp_path / "lines.parquet")
+    main(["analyze", str(tmp_path / "lines.parquet"), "--by", "site", "-o", str(tmp_path / "out")])
+    lines = capsys.readouterr().out.splitlines()
+    [one] = (line for line in lines if line.startswith("a\\nb  "))
+    [other] = (line for line in lines if line.startswith("c\\td\\u001b[31m  "))
+    assert one.index("%") == other.index("%")

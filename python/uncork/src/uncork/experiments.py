@@ -189,7 +189,7 @@ def _analyse(words: Sequence[str]) -> Outcome:
         raise InputError(error.argument_name or "options", error.message) from error
     progress = Progress()
     records = read_records(options, progress)
-    keys = () if options.calendar else keys_of(options.by, set(records.table.columns))
+    keys = () if options.calendar else keys_of(options.by, records.table)
     settings = settings_of(options, keys)
     return analysed(records, request_of(options, settings), _command(words), progress)
 

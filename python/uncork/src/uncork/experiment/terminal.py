@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from uncork.experiment import words
 from uncork.experiment.result import Analysis, Cell, Guarded, Row, Verdict
 from uncork.experiment.verdict import key_words, waiting_words
+from uncork.measure.console import in_line
 
 ADJUSTED = (
     "Changes of the primary measure are adjusted by what the same units did before the switch (CUPED): the "
@@ -171,6 +172,7 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int, le
     """Columns in line; the first `left` are words. What does not fit is left out from the right, and
     counted.
     """
+    rows = [[in_line(cell) for cell in line] for line in rows]
     widths = [max(len(line[n]) for line in [headings, *rows]) for n in range(len(headings))]
     shown = len(headings)
     while shown > 2 and sum(widths[:shown]) + 2 * (shown - 1) > width:

@@ -32,6 +32,11 @@ def visible(text: str) -> str:
     return _CONTROLS.sub(lambda it: f"\\u{ord(it[0]):04x}", text)
 
 
+def in_line(text: str) -> str:
+    """The text as part of one line: tabs and newlines are escapes, too."""
+    return visible(text).replace("\t", "\\t").replace("\n", "\\n")
+
+
 def text(of: str) -> bool:
     """Text for people on stdout; ends with a newline of its own. False: no one reads any more."""
     return _out(visible(of))

@@ -14,6 +14,8 @@ from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
 
+import ibis.expr.types as ir
+
 from uncork.experiment import demo, health, measures, terminal, words
 from uncork.experiment.commands.common import (
     Progress,
@@ -95,12 +97,16 @@ def _look(text: str | None) -> tuple[int, int] | None:
     return int(found[1]), int(found[2])
 
 
-def keys_of(text: str | None, columns: set[str]) -> tuple[str, ...]:
+def keys_of(text: str | None, records: ir.Table) -> tuple[str, ...]:
     """The keys that were asked for, or the usual ones that the records have."""
+    columns = set(records.columns)
     if text is not None:
         keys = names(text)
         for key in keys:
             key_column(key, columns)
+            if key in columns and records[key].type().is_nested():
+                problem = f"the column {key!r} has several values for a record ({records[key].type()})"
+                raise InputError("--by", problem, "name a column with one value for each record")
         return keys
     return tuple(key for key in DEFAULT_KEYS if has_key(key, columns))
 
@@ -137,7 +143,7 @@ def run_analyze(arguments: argparse.Namespace, command: str) -> int:
         raise InputError("--look-at", "planned looks need --follow", "add it, or name this look: --look K/N")
     progress = Progress()
     records = read_records(arguments, progress)
-    keys = () if arguments.calendar else keys_of(arguments.by, set(records.table.columns))
+    keys = () if arguments.calendar else keys_of(arguments.by, records.table)
     settings = settings_of(arguments, keys)
     outcome = analysed(records, request_of(arguments, settings), command, progress)
     return finish(outcome, arguments, command)
@@ -152,7 +158,7 @@ def run_demo(arguments: argparse.Namespace, command: str) -> int:
         add_analyze(parser)
         options = parser.parse_args([str(path)])
         records = read_records(options, progress)
-        settings = settings_of(options, keys_of(None, set(records.table.columns)))
+        settings = settings_of(options, keys_of(None, records.table))
         request = Request(settings=settings, made_up=True)
         outcome = analysed(records, request, command, progress)
     finish(outcome, arguments, command)
@@ -244,7 +250,7 @@ def follow(arguments: argparse.Namespace, command: str) -> int:
         stamp = datetime.now(UTC).strftime("%H:%M:%SZ")
         try:
             records = read_records(arguments, Progress(is_terminal=False))
-            settings = settings_of(arguments, keys_of(arguments.by, set(records.table.columns)))
+            settings = settings_of(arguments, keys_of(arguments.by, records.table))
             if due > taken:
                 settings = replace(settings, look=(due, len(looks)))
             elif settings.look is None:
