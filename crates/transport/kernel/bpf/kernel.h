@@ -98,6 +98,8 @@ struct rate_sample {
 enum {
 	SK_PACING_NONE = 0,
 	SK_PACING_NEEDED = 1,
+	/* sk_pacing_shift: the rate of a second becomes that of a millisecond. */
+	PACING_SHIFT = 10,
 	TSQF_THROTTLED = 1,
 	TCP_CLOSE = 7,
 	TCP_CA_CWR = 2,

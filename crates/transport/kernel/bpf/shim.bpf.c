@@ -91,6 +91,8 @@ struct state {
 	/* The peer repeats a mark until it has what is sent after this. */
 	u32 mark_end, is_mark_repeated;
 	u32 snapshots_taken, is_ready;
+	/* Packets that leave as one where the controller paces. */
+	u32 burst;
 	/* Only for a controller with ECT(1): see ect1.h. */
 	struct ect1 ect1;
 	/* Only with `resume`: see resume.h. */
@@ -191,7 +193,7 @@ static always_inline void apply(struct sock *sk, struct state *state)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct call *call = &state->record.connection.call;
-	u64 mss = call->mss, rate = call->pacing_rate, most = sk->sk_max_pacing_rate, window;
+	u64 mss = call->mss, rate = call->pacing_rate, most = sk->sk_max_pacing_rate, window, packets;
 
 	report(&state->record.connection);
 	if (!mss)
@@ -207,6 +209,9 @@ static always_inline void apply(struct sock *sk, struct state *state)
 #endif
 	tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
 	sk->sk_pacing_rate = rate && rate < most ? rate : most;
+	/* What leaves in a millisecond, at least two (tcp_tso_autosize). What the kernel adds below 3 ms of RTT is left out. */
+	packets = (rate >> PACING_SHIFT) / mss;
+	state->burst = packets > 2 ? packets : 2;
 }
 
 static always_inline struct snapshot *snapshot(struct state *state, u32 n)
@@ -328,15 +333,16 @@ static always_inline void emit_sent(const struct tcp_sock *tp, struct state *sta
 }
 
 /* Whether TCP waits for room for a larger packet (tcp_tso_should_defer): nothing else kept a full packet back, neither
- * the window, with this much in flight before this ACK, nor the receiver, a pacing cap, nor the queue of the device. A
- * controller that paces gets no report: an ACK may come between the time of a packet and the timer that lets it leave. */
+ * the window, with this much in flight before this ACK, nor the receiver, a pacing cap, nor the queue of the device. Where a
+ * controller paces, an ACK may also come between the time of a packet and the timer that lets it leave: then there was room for it. */
 static always_inline int is_deferring(const struct sock *sk, struct state *state, u32 in_flight)
 {
 	const struct tcp_sock *tp = (const struct tcp_sock *)sk;
-	u32 end = tp->snd_nxt + tp->mss_cache;
+	u32 end = tp->snd_nxt + tp->mss_cache, room = tp->snd_cwnd - in_flight;
 
-	return !state->record.connection.call.pacing_rate && in_flight < tp->snd_cwnd &&
-	       !is_before(tp->write_seq, end) && !is_before(state->window_end, end) &&
+	if (state->record.connection.call.pacing_rate && room >= state->burst)
+		return 0;
+	return in_flight < tp->snd_cwnd && !is_before(tp->write_seq, end) && !is_before(state->window_end, end) &&
 	       tp->tcp_wstamp_ns <= tp->tcp_clock_cache && !(sk->sk_tsq_flags & TSQF_THROTTLED);
 }
 
@@ -429,6 +435,8 @@ static always_inline void feedback(struct sock *sk, const struct rate_sample *rs
 	call->now = nanos(tp->tcp_mstamp);
 	emit_size(tp, state);
 	emit_sent(tp, state, rs->prior_in_flight);
+	/* Here, not with the other flags: fewer values wait on the stack, which is full. */
+	call->flags = is_deferring(sk, state, rs->prior_in_flight) ? DEFERRED : 0;
 
 	delivered = tp->delivered - state->delivered;
 	lost = tp->lost - state->lost;
@@ -444,10 +452,9 @@ static always_inline void feedback(struct sock *sk, const struct rate_sample *rs
 	call->srtt = nanos(tp->srtt_us >> 3);
 	call->min_rtt = nanos(tp->rtt_min.s[0].v);
 	call->ce_packets = new_marks(tp, state);
-	call->flags = (rs->is_app_limited ? APP_LIMITED : 0) |
-		      (tp->snd_una != state->snd_una ? UNA_ADVANCED : 0) |
-		      (state->ca_state >= TCP_CA_RECOVERY ? REPAIRING : 0) |
-		      (is_deferring(sk, state, rs->prior_in_flight) ? DEFERRED : 0);
+	call->flags |= (rs->is_app_limited ? APP_LIMITED : 0) |
+		       (tp->snd_una != state->snd_una ? UNA_ADVANCED : 0) |
+		       (state->ca_state >= TCP_CA_RECOVERY ? REPAIRING : 0);
 	/* The kernel enters CWR and leaves it with the same ACK only where a tail-loss probe has repaired
 	 * a loss (tcp_process_tlp_ack). */
 	if (state->entered_cwr && state->ca_state != TCP_CA_CWR)
