@@ -48,7 +48,7 @@ type FaultFn = fn(&mut HostFacts);
 
 /// Each fault is planted alone on the healthy host, which should run `bbr`: the expected finding
 /// and its severity.
-const FAULTS: [(&str, Severity, FaultFn); 54] = [
+const FAULTS: [(&str, Severity, FaultFn); 55] = [
     ("algorithm-missing", Severity::Problem, |host| {
         host.namespaces[0].available.retain(|name| name != "bbr");
         host.namespaces[0].default = "cubic".into();
@@ -137,6 +137,12 @@ const FAULTS: [(&str, Severity, FaultFn); 54] = [
         let own = &mut host.namespaces[0];
         own.available.push("uncork_prague".into());
         own.sockets.push(connection("uncork_prague", |_| {}));
+    }),
+    ("l4s-bursts", Severity::Note, |host| {
+        let own = &mut host.namespaces[0];
+        own.available.push("uncork_prague".into());
+        own.sockets.push(connection("uncork_prague", |_| {}));
+        sysctl(host, "net.ipv4.tcp_min_tso_segs", "2");
     }),
     ("many-timers", Severity::Warning, |host| {
         without_fq(host);

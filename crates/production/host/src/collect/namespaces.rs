@@ -16,12 +16,13 @@ use crate::netlink::Netlink;
 
 const OWN: &str = "/proc/thread-self/ns/net";
 const IPV4: &str = "/proc/sys/net/ipv4";
-const SYSCTLS: [&str; 14] = [
+const SYSCTLS: [&str; 15] = [
     "net.core.default_qdisc",
     "net.core.wmem_max",
     "net.ipv4.tcp_early_retrans",
     "net.ipv4.tcp_ecn",
     "net.ipv4.tcp_mem",
+    "net.ipv4.tcp_min_tso_segs",
     "net.ipv4.tcp_mtu_probing",
     "net.ipv4.tcp_no_metrics_save",
     "net.ipv4.tcp_notsent_lowat",

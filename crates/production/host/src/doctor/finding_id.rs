@@ -70,6 +70,7 @@ findings! {
     LossRecoveryOff "loss-recovery-off" [Warning]: "RACK or TLP is off";
     Bbr1IgnoresEcn "bbr1-ignores-ecn" [Warning]: "connections ask for ECN, and BBRv1 ignores marks";
     L4sNotNegotiated "l4s-not-negotiated" [Warning]: "connections have `uncork_prague`, and their listener has another controller, so they do not send ECT(1)";
+    L4sBursts "l4s-bursts" [Note]: "connections have `uncork_prague`, and Linux sends at least two segments at once: slow links get a longer queue and a smaller share";
     Bbr1Loses "bbr1-loses" [Warning]: "BBRv1 retransmits much: shallow buffers, policers";
     VendorBbr "vendor-bbr" [Note]: "a vendor's kernel has BBRv2 or BBRv3 under the name `bbr`; compare such hosts separately";
     KernelControllerNotLoaded "kernel-controller-not-loaded" [Problem]: "a controller of [`uncork kernel`](kernel.md) is not loaded";

@@ -17,6 +17,7 @@ pub(super) fn check(host: ExaminedHost<'_>, findings: &mut Vec<Finding>) {
     findings.extend(old(host));
     findings.extend(listeners(host));
     findings.extend(without_accecn(host));
+    findings.extend(bursts(host));
     findings.extend(retransmissions(host));
 }
 
@@ -96,6 +97,26 @@ fn without_accecn(host: ExaminedHost<'_>) -> Vec<Finding> {
         })
     };
     ports.into_iter().filter_map(finding).collect()
+}
+
+/// Two packets of 1,500 bytes take more than DualPI2's step of 1 ms on links below 24 Mbit/s, so the second is marked.
+fn bursts(host: ExaminedHost<'_>) -> Option<Finding> {
+    const KEY: &str = "net.ipv4.tcp_min_tso_segs";
+    let segments = host.own.number(KEY).filter(|segments| *segments > 1)?;
+    let count = remote(host.own).filter(|socket| socket.cc == Settings::L4S_TCP).count();
+    let what = format!(
+        "{} run {}, and Linux sends at least {segments} segments at once ({KEY}).",
+        connections(count),
+        Settings::L4S_TCP
+    );
+    (count > 0).then(|| {
+        Finding::note(FindingId::L4sBursts, what)
+            .why(
+                "Below 24 Mbit/s two segments take longer than a queue for L4S accepts without a mark. So the queue is longer, and \
+                 the share next to other connections smaller.",
+            )
+            .remedy(format!("sysctl -w {KEY}=1"))
+    })
 }
 
 fn listeners(host: ExaminedHost<'_>) -> Vec<Finding> {
