@@ -81,11 +81,12 @@ OF_FLOW = ["p50_ms", "p99_ms", "marked", "dropped"]
 Run = tuple[int, int, str, list[str], int]
 
 
-def cells(of: Run) -> list[dict[str, Any]]:
+def cells(of: Run, min_tso_segs: int) -> list[dict[str, Any]]:
     """Each flow starts within the first second, by the seed."""
     mbit, rtt_ms, offload, mixes, seed = of
     starts = random.Random(seed)
     common = {"mbit": mbit, "rtt_ms": rtt_ms, "offload": offload, "seed": seed, "seconds": SECONDS, "warmup": WARMUP}
+    common["min_tso_segs"] = min_tso_segs
     return [{**common, "mix": mix, "flows": [(*kind, starts.random()) for kind in MIXES[mix]]} for mix in mixes]
 
 
@@ -98,7 +99,7 @@ def play(arguments: argparse.Namespace, of: Run) -> list[dict[str, Any]]:
     for program in ("udp_prague_sender", "udp_prague_receiver") if arguments.udp_prague else ():
         files.program(f"bin/{program}", arguments.udp_prague / program)
     files.script("play.py", IN_GUEST)
-    files.file("init", INIT.replace("CELLS", json.dumps(cells(of))).encode())
+    files.file("init", INIT.replace("CELLS", json.dumps(cells(of, arguments.min_tso_segs))).encode())
     said = qemu.play(kernels.image(parts), files, LIMIT_S)
     found = [json.loads(line) for line in re.findall(r"^CELL (.*)$", said, re.MULTILINE)]
     if len(found) != len(of[3]):
@@ -130,6 +131,7 @@ def main() -> None:
     parser.add_argument("--uncork", type=Path, required=True, metavar="PROGRAM", help="the program")
     parser.add_argument("--udp-prague", type=Path, metavar="DIRECTORY", help="where its programs are")
     parser.add_argument("--seeds", type=int, default=2, help="(2)")
+    parser.add_argument("--min-tso-segs", type=int, default=2, metavar="N", help="net.ipv4.tcp_min_tso_segs (2)")
     parser.add_argument("--jobs", type=int, default=2, help="guests at a time (2)")
     arguments = parser.parse_args()
     if not arguments.uncork.is_file():

@@ -105,7 +105,8 @@ def set_path(cell: dict[str, Any]) -> None:
     run("tc2", "-n", "router", "class", "add", "dev", "out", "parent", "1:", "classid", "1:1", "htb", *shape)
     # With its defaults: this `tc` does not know it.
     run(*add, "parent", "1:1", "handle", "2:", "dualpi2")
-    # Bursts of at least two segments, as Linux sends them, or none.
+    # Bursts of at least this many segments, as Linux sends them, or none.
+    Path("/proc/sys/net/ipv4/tcp_min_tso_segs").write_text(str(cell["min_tso_segs"]))
     run("ip2", "link", "set", "dev", "server", "gso_max_segs", "1" if cell["offload"] == "none" else "65535")
     delay = ["netem", "delay", f"{cell['rtt_ms']}ms", "limit", "100000"]
     run("tc2", "-n", "client", "qdisc", "add", "dev", "client", "root", *delay)
