@@ -178,3 +178,23 @@ def test_analyze__salt_changed__no_time_is_named(tmp_path: Path) -> None:
     source = returning(tmp_path / "records.parquet", 0.5, 0.5, salts=2)
     found = one_arm(tmp_path, source)
     assert "change weights, key or salt" in str(found["remedy"])
+
+
+def test_analyze__three_arms_with_shares_by_place__states_the_share_of_all_clients(tmp_path: Path) -> None:
+    source = tmp_path / "records.parquet"
+    fast = np.random.default_rng(3).random(UNITS) < 0.5
+    records(source, np.where(fast, 0.2, 0.4), np.where(fast, 40e6, 10e6), np.zeros(UNITS))
+    table = pq.read_table(source)
+    # Of the clients without bbr a fourth has a third arm.
+    third = np.asarray(table["arm"]) == "cubic"
+    third &= np.asarray(table["arm_unit"]) % 4 == 0
+    arm = pa.array(np.where(third, "bbr3", np.asarray(table["arm"])))
+    for name in ("arm", "cc"):
+        table = table.set_column(table.column_names.index(name), name, arm)
+    part = np.where(np.asarray(arm) == "cubic", 0.75, np.where(third, 0.25, 1.0))
+    propensity = pa.array(np.asarray(table["arm_propensity"]) * part)
+    pq.write_table(
+        table.set_column(table.column_names.index("arm_propensity"), "arm_propensity", propensity), source
+    )
+    found = document(tmp_path, str(source), "--treated", "bbr")
+    assert found["facts"]["share"] == pytest.approx(0.3, abs=0.02), "the mean over bbr and cubic is 0.41"

@@ -494,9 +494,8 @@ def _with_plan(
         share = planned.share
     elif planned.source == "recorded" and units is not None:
         treated = [(p, n) for p, n in units.treated.items() if p is not None]
-        control = [(1 - p, n) for p, n in units.control.items() if p is not None]
-        both = treated + control if plan.by_propensity else treated
-        share = sum(p * n for p, n in both) / sum(n for _, n in both)
+        # Of all units: each that is treated stands for 1 / p of them (Horvitz and Thompson 1952).
+        share = sum(n for _, n in treated) / sum(n / p for p, n in treated)
     else:
         share = 0.5
     assert share is not None
