@@ -88,7 +88,7 @@ pub const REPAIRING: u64 = 8;
 /// A tail-loss probe repaired a loss.
 pub const REPAIRED_BY_PROBE: u64 = 16;
 /// The host kept data back that the window had room for.
-const DEFERRED: u64 = 32;
+pub const DEFERRED: u64 = 32;
 /// Packets leave as ECT(1).
 const ECT1: u64 = 64;
 /// The window of an earlier connection met congestion.

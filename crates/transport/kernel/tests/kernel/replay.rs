@@ -11,7 +11,7 @@ use uncork_cc::{Bbr1, Bbr3, Cubic, NewReno, Prague, Settings};
 use uncork_kernel::{Algorithm, Loaded};
 use uncork_testkit::pause;
 
-use crate::glue::{Call, Connection, Staged};
+use crate::glue::{Call, Connection, DEFERRED, Staged};
 use crate::record::{ACK, CLASSIC_ECN, ENDED, INIT, RESIZED, Record, SENT, SPURIOUS, TIMEOUT};
 use crate::traffic::{Downloads, EcnMode};
 use crate::{alone, loaded};
@@ -29,6 +29,8 @@ pub(crate) struct Replayed {
     /// By kind.
     pub(crate) calls: [usize; 8],
     states: HashMap<&'static str, usize>,
+    /// ACKs while the kernel waited for room for a larger packet.
+    deferred: usize,
     /// Calls that found no room in the kernel's queue.
     pub(crate) missed: u32,
     /// Of a batch.
@@ -58,7 +60,7 @@ impl<C: Staged + Debug> Native<C> {
     /// Makes the same call, and compares. After a gap the native controller goes on from the kernel's state.
     pub(crate) fn repeat(&mut self, theirs: Record<C>, start: Start<C>, replayed: &mut Replayed) {
         let Record { kind, number, key, connection: mut theirs } = theirs;
-        let Call { now, acked, .. } = theirs.call;
+        let Call { now, acked, flags, .. } = theirs.call;
         self.span = [self.span[0].min(now), self.span[1].max(now)];
         self.acked += if kind == ACK { acked } else { 0 };
         if kind == INIT {
@@ -102,6 +104,7 @@ impl<C: Staged + Debug> Native<C> {
         let (mine, theirs) = (mine.controller(), theirs.controller());
         assert_eq!(format!("{mine:?}"), format!("{theirs:?}"), "call {number} of kind {kind}");
         replayed.calls[kind as usize] += 1;
+        replayed.deferred += usize::from(kind == ACK && flags & DEFERRED != 0);
         *replayed.states.entry(mine.snapshot().state).or_default() += 1;
     }
 }
@@ -242,6 +245,7 @@ fn prague_decides_in_the_kernel_as_natively() {
     let all = own.into_iter().chain(LESS.map(l4s)).chain(LESS);
     let Some(replayed) = replay(Algorithm::Prague, Prague::new, usize::MAX, [all]) else { return };
     check(&replayed, 1_000, &["SlowStart", "CongestionAvoidance", "Recovery"]);
+    assert!(replayed.deferred > 0, "or its window is not used, and does not grow: {replayed:?}");
 }
 
 #[test]
