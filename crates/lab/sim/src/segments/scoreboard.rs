@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
-use std::hash::{BuildHasherDefault, DefaultHasher};
+use std::hash::{BuildHasherDefault, Hasher};
 
 use uncork_cc::{Acked, Lost, Token};
 use uncork_units::Time;
@@ -41,8 +41,29 @@ pub(crate) struct Scoreboard {
     unacked: u64,
 }
 
-/// Without random keys: each map would hold two.
-type ByNumber<T> = HashMap<u64, T, BuildHasherDefault<DefaultHasher>>;
+/// The keys are counted up by the simulator itself, so nothing needs the standard hasher's protection.
+type ByNumber<T> = HashMap<u64, T, BuildHasherDefault<NumberHasher>>;
+
+/// Fibonacci hashing of one number: neighbours differ in the upper bits as in the lower, and a map uses both.
+#[derive(Debug, Default)]
+struct NumberHasher(u64);
+
+impl Hasher for NumberHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+
+    #[inline]
+    fn write_u64(&mut self, number: u64) {
+        const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+        self.0 = (self.0 ^ number).wrapping_mul(GOLDEN);
+    }
+
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
 
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
