@@ -116,6 +116,7 @@ impl CurveClock {
     }
 
     /// When a packet of `bytes` has been sent, if its transmission begins at `start`.
+    #[inline]
     pub(super) fn finish(&mut self, start: Time, bytes: u32) -> Time {
         let start = self.inside(start);
         if start > self.free {
@@ -143,7 +144,8 @@ impl CurveClock {
             if can >= u128::from(need) {
                 let span = need.div_ceil(rate);
                 self.free += span;
-                self.spare = (u128::from(span) * u128::from(rate) - u128::from(need)) as u64;
+                // Less than `rate`, so it is right even if the product wraps.
+                self.spare = span.wrapping_mul(rate).wrapping_sub(need);
                 return;
             }
             need -= can as u64;
