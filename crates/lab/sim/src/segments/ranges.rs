@@ -49,14 +49,16 @@ impl SegmentRanges {
         if missing_from < range.end {
             on_new(Range { start: missing_from, end: range.end });
         }
-        let merged = match self.ranges[first..last] {
-            [] => range,
-            [one] => Range { start: one.start.min(range.start), end: one.end.max(range.end) },
-            [lowest, .., highest] => {
-                Range { start: lowest.start.min(range.start), end: highest.end.max(range.end) }
+        // In order, a segment extends one range: nothing moves.
+        if let Some([lowest, others @ ..]) = self.ranges.get_mut(first..last) {
+            lowest.start = lowest.start.min(range.start);
+            lowest.end = others.last().unwrap_or(lowest).end.max(range.end);
+            if !others.is_empty() {
+                self.ranges.drain(first + 1..last);
             }
-        };
-        self.ranges.splice(first..last, [merged]);
+        } else {
+            self.ranges.insert(first, range);
+        }
     }
 
     /// Frees unused capacity.
@@ -67,7 +69,9 @@ impl SegmentRanges {
     /// Removes everything below `limit`.
     pub(crate) fn remove_below(&mut self, limit: u64) {
         let gone = self.ranges.partition_point(|range| range.end <= limit);
-        self.ranges.drain(..gone);
+        if gone > 0 {
+            self.ranges.drain(..gone);
+        }
         if let Some(lowest) = self.ranges.first_mut() {
             lowest.start = lowest.start.max(limit);
         }

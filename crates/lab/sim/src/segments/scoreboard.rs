@@ -153,8 +153,14 @@ impl Scoreboard {
         self.entries.front().map(|entry| entry.tx)
     }
 
-    /// The next segment to retransmit, and its size.
+    /// The next segment to retransmit, and its size. Nothing is lost before most packets.
+    #[inline]
     pub(crate) fn next_lost(&mut self) -> Option<(u64, u32)> {
+        if self.lost.is_empty() { None } else { self.lowest_lost() }
+    }
+
+    #[inline(never)]
+    fn lowest_lost(&mut self) -> Option<(u64, u32)> {
         while let Some(&Reverse(seq)) = self.lost.peek() {
             match self.entry(seq) {
                 Some(entry) if entry.fate == SegmentState::Lost => return Some((seq, entry.bytes)),
