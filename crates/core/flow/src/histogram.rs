@@ -153,13 +153,27 @@ impl Distribution {
             return self.min_nanos;
         }
         let rank = (quantile * self.count as f64).ceil() as u64;
-        let mut below = 0;
-        let reached = self.counts().find(|(_, count)| {
-            below += count;
-            below >= rank
-        });
-        let nanos = reached.map_or(0, |(cell, _)| self.resolution.middle_of(cell) * NANOS_PER_UNIT);
+        let cell = self.cell_of_rank(rank);
+        let nanos = cell.map_or(0, |cell| self.resolution.middle_of(cell) * NANOS_PER_UNIT);
         nanos.clamp(self.min_nanos, self.max_nanos)
+    }
+
+    /// The cell of the value with this rank, from 1. Only its own page is searched cell by cell.
+    fn cell_of_rank(&self, rank: u64) -> Option<usize> {
+        let mut below = 0;
+        for page in self.pages() {
+            let until = below + page.total();
+            if until >= rank {
+                let mut counts = page.counts();
+                let reached = counts.find(|(_, count)| {
+                    below += count;
+                    below >= rank
+                });
+                return reached.map(|(cell, _)| cell);
+            }
+            below = until;
+        }
+        None
     }
 
     #[inline]
@@ -217,16 +231,46 @@ impl Distribution {
 
     /// The non-empty cells in ascending order, and their counts.
     fn counts(&self) -> impl Iterator<Item = (usize, u64)> {
+        self.pages().flat_map(Page::counts)
+    }
+
+    /// The pages with memory, in ascending order.
+    fn pages(&self) -> impl Iterator<Item = Page<'_>> {
         let size = self.resolution.page_size();
+        let mut carries = self.carries.as_slice();
+        let places = self.places.iter().enumerate().filter(|(_, place)| **place != NOWHERE);
+        // Durations are alike, so the last page is long before the last place.
+        places.take(self.cells.len() / size).map(move |(page, place)| {
+            let (first, begin) = (page * size, usize::from(*place) * size);
+            let end = carries.partition_point(|carry| usize::from(carry.cell) < first + size);
+            let (here, behind) = carries.split_at(end);
+            carries = behind;
+            Page { first, lows: &self.cells[begin..begin + size], carries: here }
+        })
+    }
+}
+
+/// The cells of a page.
+struct Page<'a> {
+    /// Its first cell.
+    first: usize,
+    lows: &'a [u8],
+    carries: &'a [Carry],
+}
+
+impl<'a> Page<'a> {
+    fn total(&self) -> u64 {
+        let lows: u32 = self.lows.iter().map(|low| u32::from(*low)).sum();
+        let carries: u64 = self.carries.iter().map(|carry| u64::from(carry.count)).sum();
+        u64::from(lows) + (carries << 8)
+    }
+
+    /// Its non-empty cells in ascending order, and their counts.
+    fn counts(self) -> impl Iterator<Item = (usize, u64)> + 'a {
         let mut carries = self.carries.iter().peekable();
         let has_carries = !self.carries.is_empty();
-        let pages = self.places.iter().enumerate().filter(|(_, place)| **place != NOWHERE);
-        let lows = pages.flat_map(move |(page, place)| {
-            let begin = usize::from(*place) * size;
-            (page * size..).zip(&self.cells[begin..begin + size])
-        });
         // Most cells are empty.
-        let lows = lows.filter(move |(_, low)| **low > 0 || has_carries);
+        let lows = (self.first..).zip(self.lows).filter(move |(_, low)| **low > 0 || has_carries);
         let counts = lows.map(move |(cell, low)| {
             let carry = carries.next_if(|carry| usize::from(carry.cell) == cell);
             (cell, u64::from(*low) + carry.map_or(0, |carry| u64::from(carry.count) << 8))
