@@ -168,6 +168,7 @@ impl<'a, S: ControllerSpec> Simulation<'a, S> {
     }
 
     /// Frees the memory of a flow with final results.
+    #[inline]
     pub(crate) fn reduce(&mut self, index: u32) {
         if self.flows.get(index).is_some_and(|flow| flow.is_settled(self.now)) {
             self.end(index);

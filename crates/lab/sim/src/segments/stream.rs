@@ -66,7 +66,17 @@ impl Stream {
         self.end_at(seq).is_some()
     }
 
+    /// Asked for each packet. A transfer has few messages, endless data none.
+    #[inline]
     fn end_at(&self, seq: u64) -> Option<u32> {
+        if self.ends.back().is_none_or(|(last, _)| *last < seq) {
+            return None;
+        }
+        self.known_end_at(seq)
+    }
+
+    #[inline(never)]
+    fn known_end_at(&self, seq: u64) -> Option<u32> {
         let index = self.ends.binary_search_by_key(&seq, |(last, _)| *last).ok()?;
         self.ends.get(index).map(|(_, bytes)| *bytes)
     }
