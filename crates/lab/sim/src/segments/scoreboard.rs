@@ -153,7 +153,7 @@ impl Scoreboard {
         self.entries.front().map(|entry| entry.tx)
     }
 
-    /// The next segment to retransmit, and its size. Nothing is lost before most packets.
+    /// The next segment to retransmit, and its size. Most often nothing is lost.
     #[inline]
     pub(crate) fn next_lost(&mut self) -> Option<(u64, u32)> {
         if self.lost.is_empty() { None } else { self.lowest_lost() }
