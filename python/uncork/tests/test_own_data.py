@@ -332,6 +332,7 @@ def test_networks_give_regions() -> None:
     assert networks.name("203.0.7.0/24") == "Lima"
     assert networks.name("203.0.8.9") == "coast"
     assert networks.name("::ffff:203.0.7.1") == "Lima"
+    assert parse_networks(["::ffff:203.0.7.0/120,Lima"], "regions.csv").name("203.0.7.1") == "Lima"
     assert networks.name("2001:db8:5::/48") == "six"
     assert networks.name("198.51.100.0/24") is None
     assert networks.name("203.0.0.0/8") is None, "not all of it is inside"
@@ -353,6 +354,10 @@ def test_networks_give_regions() -> None:
         ("203.0.7.0/24\n", "line 1: a network without a name"),
         ("203.0.7.0/24,x\n203.0.7.0/24,y\n", "line 2: 203.0.7.0/24 is already 'x'"),
         ("network,name\n", "no networks"),
+        ("203.0.113.300,Lima\n198.51.100.0/24,Rio", "line 1: '203.0.113.300' is not a network"),
+        ("network,name\nprefix,name", "line 2: 'prefix' is not a network"),
+        ("203.0.113.0/24,Lima\n::ffff:203.0.113.0/120,Rio", "line 2: 203.0.113.0/24 is already 'Lima'"),
+        (f'"{131_073 * "x"}",Lima', "line 1: field larger than field limit"),
     ],
 )
 def test_wrong_networks_have_their_line(text: str, message: str) -> None:

@@ -40,8 +40,7 @@ class Networks:
             network = ipaddress.ip_network(client, strict=False)
         except ValueError:
             return None
-        if isinstance(network, ipaddress.IPv6Network) and (mapped := network.network_address.ipv4_mapped):
-            network = ipaddress.ip_network((mapped, max(0, network.prefixlen - 96)), strict=False)
+        network = _unmapped(network)
         number, bits = int(network.network_address), network.max_prefixlen
         for (version, length), of_level in self._levels:
             if version == network.version and length <= network.prefixlen:
@@ -53,6 +52,13 @@ class Networks:
     def of(self, name: str) -> list[Network]:
         """The networks with this name, in order."""
         return sorted((it for it, named in self.names.items() if named == name), key=_order)
+
+
+def _unmapped(network: Network) -> Network:
+    """IPv4 where it is written as IPv6 (RFC 4291 section 2.5.5.2)."""
+    if isinstance(network, ipaddress.IPv6Network) and (mapped := network.network_address.ipv4_mapped):
+        return ipaddress.ip_network((mapped, max(0, network.prefixlen - 96)), strict=False)
+    return network
 
 
 def _order(network: Network) -> tuple[int, int, int]:
@@ -74,15 +80,15 @@ def parse(lines: Iterable[str], place: str) -> Networks:
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.startswith("#"):
             continue
-        fields = [it.strip() for it in next(csv.reader([line]))]
         try:
+            fields = [it.strip() for it in next(csv.reader([line]))]
+            if is_first and not any(mark in fields[0] for mark in ".:/"):
+                continue  # a header: it has no address
             network, name = _entry(fields)
-        except ValueError as error:
-            if is_first and "/" not in line:
-                is_first = False
-                continue
+        except (ValueError, csv.Error) as error:
             raise InputError(f"{place}, line {number}", str(error), "write 203.0.113.0/24,Lima") from None
-        is_first = False
+        finally:
+            is_first = False
         if names.setdefault(network, name) != name:
             raise InputError(
                 f"{place}, line {number}", f"{network} is already {names[network]!r}", "leave one of them out"
@@ -96,6 +102,6 @@ def _entry(fields: list[str]) -> tuple[Network, str]:
     if len(fields) < 2 or not fields[1]:
         raise ValueError("a network without a name")
     try:
-        return ipaddress.ip_network(fields[0]), fields[1]
+        return _unmapped(ipaddress.ip_network(fields[0])), fields[1]
     except ValueError:
         raise ValueError(f"{fields[0]!r} is not a network") from None
