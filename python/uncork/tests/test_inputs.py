@@ -252,3 +252,22 @@ def test_analyze__value_of_several_lines__is_one_line_of_the_table(
     [one] = (line for line in lines if line.startswith("a\\nb  "))
     [other] = (line for line in lines if line.startswith("c\\td\\u001b[31m  "))
     assert one.index("%") == other.index("%")
+
+
+def test_import__another_log_of_the_same_name__keeps_the_first_one_s_records(tmp_path: Path) -> None:
+    """As after a rotation, or of two servers. The same log again replaces its records, also with others."""
+    out, day = tmp_path / "out", NGINX.replace("1793577600", "1793664000")
+    for folder, text in (("web1", NGINX), ("web2", day)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "access.log").write_text(f"{text}\n" * 3)
+
+    def run(*folders: str) -> list[int]:
+        logs = [str(tmp_path / folder / "access.log") for folder in folders]
+        assert main(["import", *logs, "--mapping", "nginx", "-o", str(out)]) == 0
+        return sorted(pq.read_table(file).num_rows for file in out.glob("*.parquet"))
+
+    assert run("web1") == [3]
+    assert run("web2") == [3, 3]
+    assert run("web1", "web2") == [3, 3]
+    assert run("web2", "web1") == [3, 3]
+    assert run("web1", "web1") == [3, 3, 3], "a copy stays one, for the check of duplicates"

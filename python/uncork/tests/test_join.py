@@ -123,7 +123,8 @@ def test_lines_get_the_arm_of_their_connection(tmp_path: Path) -> None:
     arms, of = joined(tmp_path, "".join([*log, line(3, None)]), connections)
     assert arms == ["cubic", "bbr", "bbr", None, None, None]
     assert (of.matched, dict(of.unmatched)) == (3, {joining.NO_CONNECTION: 2, joining.NO_PORT: 1})
-    table = pq.read_table(tmp_path / "out" / "0000-access.log.parquet")
+    [file] = (tmp_path / "out").glob("*-access.log.parquet")
+    table = pq.read_table(file)
     first = {name: table[name].to_pylist()[0] for name in joining.JOINED}
     assert first == {
         "cc": "cubic", "choice_policy": "p", "choice_rule": "r", "choice_cc": "cubic", "arm_experiment": "e",

@@ -4,6 +4,7 @@ What is wrong with a row goes with it into a file of rejected rows, with the fil
 number.
 """
 
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
@@ -32,6 +33,9 @@ from uncork.measure.sources.networks import Networks
 
 BATCH: Final = 20_000
 """Rows in memory, and in a row group of the result."""
+
+BEGIN_BYTES: Final = 4_096
+"""Bytes by which logs of one name are kept apart."""
 
 LONGEST: Final = 2_000
 """Characters of a rejected line that are kept."""
@@ -110,7 +114,7 @@ def import_files(
     networks: Networks | None = None,
     connections: Connections | None = None,
 ) -> Imported:
-    """Writes ``into/NAME.parquet`` for each log, and rejected rows to the file ``rejected``.
+    """Writes ``into/MARK-NAME.parquet`` for each log, and rejected rows to the file ``rejected``.
 
     With ``connections`` each line gets what ``joining`` says. Logs that have lines and no
     record are an error that says which format would work; so are lines without any known connection.
@@ -126,7 +130,7 @@ def import_files(
     try:
         try:
             for number, path in enumerate(paths):
-                target = into / f"{number:04d}-{path.name}.parquet"
+                target = _target(into, path, number, imported.files)
                 imported.rows += _one(path, mapping, target, rejects, progress, networks, connections, seen)
                 imported.files.append(target)
         finally:
@@ -145,6 +149,19 @@ def import_files(
         imported.unseen = mapping.unseen(seen)
         imported.losses.unseen = () if mapping.is_built_in() else imported.unseen
     return imported
+
+
+def _target(into: Path, path: Path, number: int, others: Sequence[Path]) -> Path:
+    """A file for the records of a log. Its mark is of how the log begins: a log that is imported again
+    replaces its records, and another one of the same name, as after a rotation, does not.
+    """
+    if not path.is_file():
+        return into / f"{number:04d}-{path.name}.parquet"  # a pipe: it can be read once
+    with path.open("rb") as file:
+        mark = hashlib.blake2b(file.read(BEGIN_BYTES), digest_size=4).hexdigest()
+    target = into / f"{mark}-{path.name}.parquet"
+    # A copy: the check of duplicates must see it.
+    return into / f"{mark}-{number:04d}-{path.name}.parquet" if target in others else target
 
 
 def _measure(files: Sequence[Path], connections: Connections) -> None:
