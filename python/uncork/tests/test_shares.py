@@ -180,6 +180,12 @@ def test_analyze__salt_changed__no_time_is_named(tmp_path: Path) -> None:
     assert "change weights, key or salt" in str(found["remedy"])
 
 
+def test_analyze__share_raised_to_all__no_since_is_named(tmp_path: Path) -> None:
+    """After it there is one arm."""
+    found = one_arm(tmp_path, returning(tmp_path / "records.parquet", 0.5, 1.0))
+    assert "--since" not in found["remedy"]
+
+
 def test_analyze__three_arms_with_shares_by_place__states_the_share_of_all_clients(tmp_path: Path) -> None:
     source = tmp_path / "records.parquet"
     fast = np.random.default_rng(3).random(UNITS) < 0.5

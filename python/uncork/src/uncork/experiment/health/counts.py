@@ -374,10 +374,22 @@ def _arrivals(
 
 
 def _step(records: _Records, plan: ReducePlan, known: frozenset[str], run: Run) -> Step | None:
+    """The last change of the shares, if no unit is in several arms after it."""
     names = ("arm_propensity", "service_start_unix_ns")
     if not known.issuperset(names):
         return None
-    return last_step(records.narrow(*names, "arm_experiment", plan.unit), plan.unit, run)
+    t = records.narrow(*names, "arm_experiment", plan.unit)
+    share, at = t["arm_propensity"], t["service_start_unix_ns"]
+    t = t.filter(t["arm"].notnull() & share.notnull() & at.notnull())
+    query = t.group_by("arm", share=share.round(6)).aggregate(first=_first(t, at), last=_last(t, at))
+    step = last_step(run(query).to_pylist())
+    if step is None:
+        return None
+    begins = t[rollups.FIRST] if rollups.has_rollups(t) else at
+    later = t.filter((begins >= step.at_ns) & t[plan.unit].notnull())
+    per_unit = later.group_by(plan.unit, "arm_experiment").aggregate(arms=later["arm"].nunique())
+    mixed = _one(run, per_unit.aggregate(n=per_unit.count(where=per_unit["arms"] > 1)))["n"]
+    return None if mixed else step
 
 
 def _leaks(records: _Records, known: frozenset[str], run: Run) -> dict[str, int]:

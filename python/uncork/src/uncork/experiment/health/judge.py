@@ -1,7 +1,7 @@
 """From counts to findings: what is wrong, how badly, and what to do."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -10,7 +10,6 @@ from uncork.experiment import words
 from uncork.experiment.health.arrivals import check_arrivals
 from uncork.experiment.health.counts import YEAR_2010, Counts
 from uncork.experiment.health.names import same_arm
-from uncork.experiment.health.ramp import Step
 from uncork.experiment.result import Finding
 from uncork.experiment.words import counted, listed
 from uncork.measure.cubes import Reduced
@@ -26,6 +25,8 @@ HEAVY: Final = (0.05, 0.3)
 
 AGAINST: Final = (0.01, 0.1)
 """Share of records with another controller than the chosen one: from which it is a warning, and blocks."""
+
+BY_HASH: Final = "Assign by hash, and do not change weights, key or salt during an experiment."
 
 IMPOSSIBLE: Final = 0.001
 """Share of records with impossible values from which the verdict is blocked."""
@@ -333,36 +334,33 @@ def _two_arms(counts: Counts) -> Finding | None:
     units = counts.units
     if not units or not units["units"]:
         return None
-    return two_arms(
-        int(units["several"]), int(units["units"]), units["several_names"], counts.step, counts.plan.control
-    )
+    several, number = int(units["several"]), int(units["units"])
+    if counts.step:
+        since = date(counts.step.at_ns, "%Y-%m-%dT%H:%M:%SZ")
+        return two_arms(several, number, _changed(counts), f"Analyse the last share alone: --since {since}.")
+    names = ", ".join(units["several_names"])
+    return two_arms(several, number, f", such as {names}" if names else "")
 
 
-def two_arms(
-    several: int, units: int, names: Sequence[str] = (), step: Step | None = None, control: str = ""
-) -> Finding:
-    """How many units are in several arms, and why: a change of the shares; else with the names of some."""
+def two_arms(several: int, units: int, more: str = "", remedy: str = BY_HASH) -> Finding:
+    """How many units are in several arms; `more` ends the sentence with the reason, or with some of them."""
     name, share = "one arm per unit", several / units
     numbers = {"units_in_several_arms": float(several), "units": float(units)}
     if not several:
         return _finding(name, "ok", "Every unit is in one arm.", numbers=numbers)
-    sentence = f"{several} of {units} units are in more than one arm ({_percent(share)})"
-    if step:
-        sentence += f": {_changed(step, control)}, and units that returned changed their arm."
-        remedy = f"Analyse the last share alone: --since {date(step.at_ns, '%Y-%m-%dT%H:%M:%SZ')}."
-    else:
-        sentence += f", such as {', '.join(names)}." if names else "."
-        remedy = "Assign by hash, and do not change weights, key or salt during an experiment."
+    sentence = f"{several} of {units} units are in more than one arm ({_percent(share)}){more}."
     return _finding(name, graded(share, (0.0, 0.01)), sentence, remedy, numbers)
 
 
-def _changed(step: Step, control: str) -> str:
+def _changed(counts: Counts) -> str:
+    """The change of shares that explains units in several arms."""
+    assert counts.step is not None
+    shares = sorted(item for item in counts.step.shares.items() if item[0] != counts.plan.control)
     changes = [
-        f"of {arm} changed from {_percent(before)} to {_percent(after)}"
-        for arm, (before, after) in sorted(step.shares.items())
-        if arm != control
+        f"of {arm} changed from {_percent(before)} to {_percent(after)}" for arm, (before, after) in shares
     ]
-    return f"the share {listed(changes)} at {date(step.at_ns, '%Y-%m-%d %H:%M:%S')} UTC"
+    at = date(counts.step.at_ns, "%Y-%m-%d %H:%M:%S")
+    return f": the share {listed(changes)} at {at} UTC, and units that returned changed their arm"
 
 
 def _arrivals(counts: Counts) -> Finding | None:
