@@ -333,6 +333,7 @@ def test_networks_give_regions() -> None:
     assert networks.name("203.0.8.9") == "coast"
     assert networks.name("::ffff:203.0.7.1") == "Lima"
     assert parse_networks(["::ffff:203.0.7.0/120,Lima"], "regions.csv").name("203.0.7.1") == "Lima"
+    assert parse_networks(["client.network,name", "203.0.7.0/24,Lima"], "regions.csv").names
     assert networks.name("2001:db8:5::/48") == "six"
     assert networks.name("198.51.100.0/24") is None
     assert networks.name("203.0.0.0/8") is None, "not all of it is inside"

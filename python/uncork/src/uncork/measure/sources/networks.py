@@ -80,15 +80,14 @@ def parse(lines: Iterable[str], place: str) -> Networks:
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.startswith("#"):
             continue
+        may_be_header, is_first = is_first, False
         try:
             fields = [it.strip() for it in next(csv.reader([line]))]
-            if is_first and not any(mark in fields[0] for mark in ".:/"):
-                continue  # a header: it has no address
+            if may_be_header and not _looks_like_network(fields[0]):
+                continue
             network, name = _entry(fields)
         except (ValueError, csv.Error) as error:
             raise InputError(f"{place}, line {number}", str(error), "write 203.0.113.0/24,Lima") from None
-        finally:
-            is_first = False
         if names.setdefault(network, name) != name:
             raise InputError(
                 f"{place}, line {number}", f"{network} is already {names[network]!r}", "leave one of them out"
@@ -96,6 +95,11 @@ def parse(lines: Iterable[str], place: str) -> Networks:
     if not names:
         raise InputError(place, "no networks", "write lines such as 203.0.113.0/24,Lima")
     return Networks(names)
+
+
+def _looks_like_network(text: str) -> bool:
+    """Also where it is mistyped: the name of a column does not begin with a digit."""
+    return text[:1].isdigit() or ":" in text or "/" in text
 
 
 def _entry(fields: list[str]) -> tuple[Network, str]:
