@@ -1,5 +1,6 @@
 """Options and files that leave or name nothing, or are not what they seem; and results on full disks."""
 
+import gzip
 import json
 import shutil
 from pathlib import Path
@@ -271,3 +272,18 @@ def test_import__another_log_of_the_same_name__keeps_the_first_one_s_records(tmp
     assert run("web1", "web2") == [3, 3]
     assert run("web2", "web1") == [3, 3]
     assert run("web1", "web1") == [3, 3, 3], "a copy stays one, for the check of duplicates"
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_import__logs_that_begin_with_the_same_bytes__are_kept_apart(
+    compressed: bool, tmp_path: Path
+) -> None:
+    """A log that was truncated while it was written begins with zeros."""
+    out, lines = tmp_path / "out", [NGINX, NGINX.replace("1793577600", "1793664000")]
+    for folder, line in zip(("web1", "web2"), lines, strict=True):
+        (tmp_path / folder).mkdir()
+        log = tmp_path / folder / ("access.log.gz" if compressed else "access.log")
+        text = f"{line}\n".encode()
+        log.write_bytes(gzip.compress(text, mtime=0) if compressed else b"\0" * 8_192 + text)
+        assert main(["import", str(log), "--mapping", "nginx", "-o", str(out)]) == 0
+    assert len(list(out.glob("*.parquet"))) == 2

@@ -1,6 +1,7 @@
 """Tables of others: ordinary types that an engine refuses, values that do not fit, names of any kind."""
 
 import json
+import shutil
 from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import Any
@@ -121,6 +122,19 @@ def test_duckdb__table_schema_and_query__are_read(tmp_path: Path, database: Path
     assert pq.read_table(result.files[0])["took"].to_pylist() == [
         "MonthDayNano(months=0, days=0, nanoseconds=2000000000)"
     ]
+
+
+def test_duckdb__another_database_of_the_same_name__adds_its_records(tmp_path: Path, database: Path) -> None:
+    """All databases begin with their format."""
+    mapping, out = parse(DATABASE.replace("NAME", "logs"), "own.toml"), tmp_path / "out"
+    other = tmp_path / "other" / database.name
+    other.parent.mkdir()
+    shutil.copy(database, other)
+    with duckdb.connect(str(other)) as connection:
+        connection.execute("UPDATE logs SET bytes = 6")
+    for path in (database, other, database):
+        import_files([path], mapping, out)
+    assert sorted(pq.read_table(out)["bytes_delivered"].to_pylist()) == [5, 6]
 
 
 @pytest.mark.parametrize(

@@ -34,8 +34,8 @@ from uncork.measure.sources.networks import Networks
 BATCH: Final = 20_000
 """Rows in memory, and in a row group of the result."""
 
-BEGIN_BYTES: Final = 4_096
-"""Bytes by which logs of one name are kept apart."""
+BEGINNING: Final = 4_096
+"""Characters by which logs of one name are kept apart."""
 
 LONGEST: Final = 2_000
 """Characters of a rejected line that are kept."""
@@ -157,11 +157,21 @@ def _target(into: Path, path: Path, number: int, others: Sequence[Path]) -> Path
     """
     if not path.is_file():
         return into / f"{number:04d}-{path.name}.parquet"  # a pipe: it can be read once
-    with path.open("rb") as file:
-        mark = hashlib.blake2b(file.read(BEGIN_BYTES), digest_size=4).hexdigest()
-    target = into / f"{mark}-{path.name}.parquet"
+    target = into / f"{_mark(path)}-{path.name}.parquet"
     # A copy: the check of duplicates must see it.
-    return into / f"{mark}-{number:04d}-{path.name}.parquet" if target in others else target
+    return target.with_name(f"{number:04d}-{target.name}") if target in others else target
+
+
+def _mark(path: Path) -> str:
+    """Of the text that a log begins with, compressed or not; of all of a table, because many begin alike."""
+    from uncork.measure.sources import tables
+
+    digest = partial(hashlib.blake2b, digest_size=4)
+    if tables.is_table(path):
+        with path.open("rb") as table:
+            return hashlib.file_digest(table, digest).hexdigest()
+    with lines.open_text(path) as log:
+        return digest(log.read(BEGINNING).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _measure(files: Sequence[Path], connections: Connections) -> None:
