@@ -102,21 +102,23 @@ fn without_accecn(host: ExaminedHost<'_>) -> Vec<Finding> {
 /// Two packets of 1,500 bytes take more than DualPI2's step of 1 ms on links below 24 Mbit/s, so the second is marked.
 fn bursts(host: ExaminedHost<'_>) -> Option<Finding> {
     const KEY: &str = "net.ipv4.tcp_min_tso_segs";
+    const L4S: &str = Settings::L4S_TCP;
     let segments = host.own.number(KEY).filter(|segments| *segments > 1)?;
-    let count = remote(host.own).filter(|socket| socket.cc == Settings::L4S_TCP).count();
-    let what = format!(
-        "{} run {}, and Linux sends at least {segments} segments at once ({KEY}).",
-        connections(count),
-        Settings::L4S_TCP
-    );
-    (count > 0).then(|| {
+    let count = remote(host.own).filter(|socket| socket.cc == L4S).count();
+    if count == 0 {
+        return None;
+    }
+    let run = connections(count);
+    let what =
+        format!("{run} run {L4S}, and Linux sends at least {segments} segments at once ({KEY}).");
+    Some(
         Finding::note(FindingId::L4sBursts, what)
             .why(
-                "Below 24 Mbit/s two segments take longer than a queue for L4S accepts without a mark. So the queue is longer, and \
-                 the share next to other connections smaller.",
+                "Below 24 Mbit/s two segments take longer than a queue for L4S accepts without a mark. So these connections wait \
+                 longer, and get a smaller share next to others.",
             )
-            .remedy(format!("sysctl -w {KEY}=1"))
-    })
+            .remedy(format!("sysctl -w {KEY}=1")),
+    )
 }
 
 fn listeners(host: ExaminedHost<'_>) -> Vec<Finding> {
