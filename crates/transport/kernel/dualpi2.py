@@ -85,8 +85,8 @@ def cells(of: Run, min_tso_segs: int) -> list[dict[str, Any]]:
     """Each flow starts within the first second, by the seed."""
     mbit, rtt_ms, offload, mixes, seed = of
     starts = random.Random(seed)
-    common = {"mbit": mbit, "rtt_ms": rtt_ms, "offload": offload, "seed": seed, "seconds": SECONDS, "warmup": WARMUP}
-    common["min_tso_segs"] = min_tso_segs
+    common = {"mbit": mbit, "rtt_ms": rtt_ms, "offload": offload, "seed": seed, "min_tso_segs": min_tso_segs}
+    common |= {"seconds": SECONDS, "warmup": WARMUP}
     return [{**common, "mix": mix, "flows": [(*kind, starts.random()) for kind in MIXES[mix]]} for mix in mixes]
 
 
